@@ -19,7 +19,7 @@ from legion.domain.scheduling.decide import (
 )
 from legion.domain.scheduling.throttle import Throttle, ThrottleState
 from legion.domain.tickets import board
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
     ENDED,

@@ -16,8 +16,16 @@ from legion.domain.runs import agent_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
 from legion.domain.scheduling.budgets import Budgets, EpicSpending, balance
 from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, StartJob, decide
-from legion.domain.scheduling.limit_waits import AFTER_RESET, APART
-from legion.domain.scheduling.throttle import CAREFUL, OPEN, Throttle, ThrottleSettings, ThrottleState, read
+from legion.domain.scheduling.throttle import (
+    AFTER_RESET,
+    APART,
+    CAREFUL,
+    OPEN,
+    Throttle,
+    ThrottleSettings,
+    ThrottleState,
+    read,
+)
 from legion.domain.scheduling.usage import ProviderLimit
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from legion.domain.tickets import ladder
-from legion.domain.tickets.attempts import (
+from legion.domain.tickets.ladder import (
     MOST_FORGIVEN,
+    Rung,
     has_attempts,
     next_try_after_conflict,
     next_try_after_no_change,
 )
-from legion.domain.tickets.ladder import Rung
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
     Cause,

@@ -7,9 +7,8 @@ from itertools import product
 
 import pytest
 
-from legion.domain.landing.destination import gate_key, is_gated
-from legion.domain.tickets.policy import LandingGate
-from legion.domain.tickets.spec import TicketSpec
+from legion.domain.landing.queue import gate_key, is_gated
+from legion.domain.tickets.spec import LandingGate, TicketSpec
 from legion.domain.tickets.ticket import Change, Ticket
 
 GATES = (None, LandingGate.AUTO, LandingGate.PERSON)

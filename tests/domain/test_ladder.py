@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from legion.domain.tickets import ladder
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Fail, Retry, Start, State, Ticket, TryAgain, move
 

@@ -20,10 +20,10 @@ from legion.domain.leader.briefing import (
     SpokenLine,
     briefing,
     hands_over,
+    notice,
     rules,
 )
 from legion.domain.leader.digest import LONGEST, BoardFacts, PlanFact, QuestionFact, TicketFact, digest, ranges
-from legion.domain.leader.notices import notice
 from legion.domain.notes import MOST, Note, NoteKind
 from legion.domain.tickets.ticket import State
 from legion.jobs.agent.mail_prompt import rules as mail_rules

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.runs import Outcome, Run
-from legion.domain.scheduling.limit_waits import AFTER_RESET, APART, FIRST_PAUSE, LONGEST_PAUSE, apart, wakes_at
+from legion.domain.scheduling.throttle import AFTER_RESET, APART, FIRST_PAUSE, LONGEST_PAUSE, apart, wakes_at
 
 NOW = 1000.0
 

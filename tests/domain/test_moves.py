@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from legion.domain.errors import StateConflict
 from legion.domain.tickets import ticket as rules
-from legion.domain.tickets.attempts import next_try, rest
+from legion.domain.tickets.ladder import next_try, rest
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
     Approve,

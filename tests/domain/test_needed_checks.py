@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from legion.domain.checks import Check
-from legion.domain.landing.needed_checks import needed, seen_through
+from legion.domain.landing.queue import needed, seen_through
 
 A = Check(name="a", command="test a", paths=("packages/a",))
 B = Check(name="b", command="test b", paths=("packages/b", "packages/a"))

@@ -8,14 +8,7 @@ import pytest
 
 from legion.domain.plans.checks import FindingKind, PlanFacts, findings
 from legion.domain.plans.draft import PlanCriterion, PlanDraft, PlanTicket
-from legion.domain.plans.estimates import (
-    LandedTicket,
-    PastEstimate,
-    PlanEstimate,
-    budget_share,
-    estimate,
-    longest_chain,
-)
+from legion.domain.plans.plan import LandedTicket, PastEstimate, PlanEstimate, budget_share, estimate, longest_chain
 
 PROVEN = (PlanCriterion(text="It works", proof="[test]"),)
 THERE = {"app.py", "lib/a.py", "lib"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.plans.estimates import cause_of
+from legion.domain.plans.plan import cause_of
 from legion.domain.runs import Outcome
 from legion.domain.tickets.ticket import Cause
 

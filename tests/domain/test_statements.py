@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.tickets.statements import Statements, statements_in
+from legion.domain.tickets.spec import Statements, statements_in
 
 BLOCK = "SMOKE_TESTS:\n- open /login\n- log in   \n\nEND_SMOKE_TESTS\n"
 

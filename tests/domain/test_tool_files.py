@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.review.tool_files import left_by_tools
+from legion.domain.review.protected_files import left_by_tools
 
 NEW = [
     "src/a.py",

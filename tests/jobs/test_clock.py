@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from legion.domain.questions import QuestionKind
-from legion.domain.tickets.attempts import rest
+from legion.domain.tickets.ladder import rest
 from legion.domain.tickets.ticket import Park, ParkReason, Start, State, Ticket
 from legion.jobs.background.watchdog import ClockWatch
 from legion.jobs.live_state import Backoff

@@ -10,7 +10,7 @@ import pytest
 
 from legion.domain.events import EventKind
 from legion.domain.landing.queue import PATIENCE
-from legion.domain.tickets.attempts import next_try_after_conflict
+from legion.domain.tickets.ladder import next_try_after_conflict
 from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Retry, Start, StartPoint, Stop, Ticket
 from legion.git.hub.repository import Hub
 from legion.jobs.landing.queue import MergeQueue, waiting_entries

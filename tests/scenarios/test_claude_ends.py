@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.scheduling.limit_waits import APART
+from legion.domain.scheduling.throttle import APART
 from tests.scenarios.victims import Victims, Watch, until
 from tests.support import elsewhere
 from tests.support.gates import Gate

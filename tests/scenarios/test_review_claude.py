@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.scheduling.limit_waits import FIRST_PAUSE
+from legion.domain.scheduling.throttle import FIRST_PAUSE
 from legion.rehearsal.protocol.log import RequestKind
 from legion.runner.spec import read_spec
 from legion.wire.ticket_pages import TicketPage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.domain.notes import NoteKind
 from legion.domain.takeovers import Takeover, TakeoverStage
-from legion.domain.tickets.policy import LandingGate
+from legion.domain.tickets.spec import LandingGate
 from legion.domain.tickets.ticket import State
 from legion.store.board import epics, notes, receipts, tickets
 from legion.store.database import schema

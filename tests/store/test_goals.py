@@ -12,8 +12,7 @@ from legion.domain.plans import plan as plans
 from legion.domain.plans.answer import PlanQuestion
 from legion.domain.plans.checks import FindingKind, PlanFinding
 from legion.domain.plans.draft import PlanDraft, PlanTicket
-from legion.domain.plans.estimates import PlanEstimate
-from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanState
+from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanEstimate, PlanState
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.usage import Spending, Usage

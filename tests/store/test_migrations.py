@@ -39,7 +39,7 @@ from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.takeovers import TakeoverMode
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.policy import LandingGate, ReviewPolicy
+from legion.domain.tickets.spec import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot

@@ -12,8 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.policy import LandingGate, ReviewPolicy
-from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.spec import LandingGate, ReviewPolicy, TicketSpec
 from legion.domain.tickets.ticket import (
     Change,
     Fail,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from legion.config.files.project import ProjectConfig, parse
-from legion.domain.landing.destination import LandingTarget
+from legion.domain.landing.queue import LandingTarget
 from legion.domain.projects import Project
 from legion.git.hub.filters import FilterSource
 from legion.git.hub.repository import Hub

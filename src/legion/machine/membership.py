@@ -10,7 +10,7 @@ from pathlib import Path
 
 from legion import __version__
 from legion.domain.errors import BadInput, StateConflict
-from legion.domain.machines.leases import LeaseTimes
+from legion.domain.machines.condition import LeaseTimes
 from legion.domain.machines.machine import PROTOCOL
 from legion.machine import facts
 from legion.machine.link import HeadLink, fetch_authority

@@ -23,7 +23,7 @@ from legion import __version__
 from legion.config.files import user as settings
 from legion.config.files.current import CurrentSettings
 from legion.domain.errors import StateConflict
-from legion.domain.machines.leases import LeasePhase, LeaseTimes, phase
+from legion.domain.machines.condition import LeasePhase, LeaseTimes, phase
 from legion.domain.machines.machine import PROTOCOL, CommandKind
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob

@@ -27,7 +27,7 @@ from legion.domain.questions import (
     SettledBy,
     chosen,
 )
-from legion.domain.tickets.attempts import has_attempts
+from legion.domain.tickets.ladder import has_attempts
 from legion.jobs.board import Board
 from legion.jobs.supervise import questions as run_questions
 from legion.jobs.supervise import usage

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from legion.domain.machines import machine
 from legion.domain.review.path_patterns import glob_fault
-from legion.domain.tickets.policy import MOST_BUDGET, LandingGate, ReviewPolicy
+from legion.domain.tickets.spec import MOST_BUDGET, LandingGate, ReviewPolicy
 from legion.wire.lazy import dataclass
 from legion.wire.table import OpenTo, Table, operation
 from legion.wire.ticket_fields import REQUIRED, AgentNeed, command_fault, described, fields_of, label_fault

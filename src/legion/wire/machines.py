@@ -115,7 +115,7 @@ class MachineJoin:
 
 @dataclass(kw_only=True)
 class MachineLeaseTimes:
-    """Seconds; see `legion.domain.machines.leases`."""
+    """Seconds; see `legion.domain.machines.condition`."""
 
     beat: float
     quiet: float

@@ -24,10 +24,10 @@ from legion.domain.agents.teams import SOLO, name_fault
 from legion.domain.checks import Check
 from legion.domain.landing.bisect import LandingMode
 from legion.domain.landing.conflicts import Overlap
-from legion.domain.landing.destination import LandingTarget, PullUnit
+from legion.domain.landing.queue import LandingTarget, PullUnit
 from legion.domain.machines.machine import label_fault
 from legion.domain.review.path_patterns import glob_fault
-from legion.domain.tickets.policy import LandingGate
+from legion.domain.tickets.spec import LandingGate
 
 FILE = "legion.toml"
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from legion.config.files.project import DEFAULTS
-from legion.config.guess import ci
 from legion.config.guess.languages import BUILDERS, LANGUAGES
-from legion.config.guess.packages import MOST_PACKAGES, dependencies, package_folders, short_names
+from legion.config.guess.packages import MOST_PACKAGES, dependencies, left_out, package_folders, short_names
 from legion.config.guess.python import without_tags
 from legion.config.guess.repository import Folder, ProjectPart
 
@@ -53,7 +52,7 @@ def guess(
     notes += _missing_programs(root, parts, notes)
     notes += () if tagged else without_tags(root)
     if checks:
-        notes += ci.left_out(root, checks)
+        notes += left_out(root, checks)
     else:
         notes.append("No tests were found: changes land unchecked until legion.toml has a [checks.NAME].")
     return Guess(kind=kind, text=_text(kind, parts), notes=tuple(dict.fromkeys(notes)))

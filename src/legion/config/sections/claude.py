@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from legion.config.base.settings import choice, number, text, texts, whole
-from legion.domain.tickets.policy import MOST_BUDGET
+from legion.domain.tickets.spec import MOST_BUDGET
 
 
 class Permissions(Enum):

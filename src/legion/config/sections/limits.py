@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legion.config.base.settings import Unfit, flag, number, setting, whole
-from legion.domain.tickets.policy import MOST_BUDGET
+from legion.domain.tickets.spec import MOST_BUDGET
 
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d) ?- ?([01]?\d|2[0-3]):([0-5]\d)")
 _MINUTES = 60

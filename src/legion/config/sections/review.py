@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from legion.config.base.settings import choice, flag, text, texts, whole
 from legion.domain.review.path_patterns import glob_fault
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.spec import ReviewPolicy
 
 _LONGEST_POINT = 300
 

@@ -13,11 +13,15 @@ change in five, batches soon hold about three.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.domain.checks import Check
 from legion.domain.landing.bisect import LandingIntent
+from legion.domain.review.path_patterns import matches
+from legion.domain.tickets.spec import LandingGate
+from legion.domain.tickets.ticket import Ticket
 
 PATIENCE = 3
 """After so many landings with a later change in them, a change counts as overtaken too often."""
@@ -108,3 +112,84 @@ def room_after(*, reds: int, tried: int, room: int, most: int) -> int:
     if reds == 1:
         return min(most, room)
     return min(most, max(1, (tried if tried > 1 else room) // 2))
+
+
+# The destination of landed work: only the hub, a branch elsewhere, or a pull request; and the gate before it.
+
+
+class PullUnit(Enum):
+    """What becomes one pull request, with the target `pr`."""
+
+    TICKET = "ticket"
+    EPIC = "epic"
+    """All tickets of an epic together; a ticket without an epic still has its own."""
+
+
+class LandingTarget(Enum):
+    LOCAL = "local"
+    """The target branch is in the hub; `legion collect` brings it to the person."""
+    BRANCH = "branch"
+    """Each landed commit is pushed to the branch of the project's forge."""
+    PR = "pr"
+    """A proven change becomes a pull request, and lands when that is merged."""
+
+
+def is_gated(ticket: Ticket, *, epic: LandingGate | None, project: LandingGate) -> bool:
+    """The ticket's own gate counts first, then that of its epic, then the project's. An undo never waits: the person
+    asked for exactly that change.
+    """
+    if ticket.spec.undoes is not None or ticket.spec.checkpoint:
+        return False
+    return (ticket.spec.gate or epic or project) is LandingGate.PERSON
+
+
+def gate_key(ticket: Ticket, *, again: bool = False) -> str:
+    """The key of the question about the present change. `again`: of a later one, where the first is settled."""
+    assert ticket.change is not None, "only a change waits at the gate"
+    return f"gate:{ticket.id}/{ticket.spared}/{ticket.change.commit}{'/again' if again else ''}"
+
+
+# Which of a project's checks a change needs: in a repository of several packages, those of what it touches.
+
+_MOST_NAMES, _LONGEST = 100_000, 4096
+"""Where links form a circle, a file has names without end."""
+
+
+def needed(checks: Iterable[Check], changed: Iterable[str]) -> tuple[Check, ...]:
+    """The checks that a change of these files needs.
+
+    A check with `paths` is left out only if every changed file is in the paths of others: a file that no check names,
+    a lock file at the root for instance, may matter to each of them. A pattern that starts with a wildcard names none:
+    that all Python files are linted does not say whose they are.
+    """
+    every, files = tuple(checks), tuple(changed)
+    named = [glob for check in every for glob in check.paths if not glob.startswith("*")]
+    if not files or not all(matches(file, named) for file in files):
+        return every
+    return tuple(check for check in every if not check.paths or any(matches(file, check.paths) for file in files))
+
+
+def seen_through(links: Mapping[str, str], changed: Iterable[str]) -> tuple[str, ...]:
+    """The changed files by every name that they have: a link to a folder shows its files in another place, too."""
+    places = {link: _place(link, to) for link, to in links.items()}
+    found, new = dict.fromkeys(changed), list(changed)
+    while new and len(found) < _MOST_NAMES:
+        file = new.pop()
+        for link, place in places.items():
+            if f"{file}/".startswith(place):
+                name = f"{link}/{f'{file}/'.removeprefix(place)}".rstrip("/")
+                if name not in found and len(name) < _LONGEST:
+                    found[name] = None
+                    new.append(name)
+    return tuple(found)
+
+
+def _place(link: str, to: str) -> str:
+    """Where a link leads, with a slash at its end; empty for the root. A way out of the repository ends there."""
+    parts = [] if to.startswith("/") else link.split("/")[:-1]
+    for part in to.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "".join(f"{part}/" for part in parts)

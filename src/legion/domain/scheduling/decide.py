@@ -21,15 +21,15 @@ from legion.domain.machines.placement import Lack, Nowhere, RunPlace
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat, plan_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
-from legion.domain.scheduling.job_kinds import TAKES_A_SLOT as TAKES_A_SLOT
-from legion.domain.scheduling.job_kinds import Claim as Claim
-from legion.domain.scheduling.job_kinds import JobKind as JobKind
+from legion.domain.scheduling.job_places import TAKES_A_SLOT as TAKES_A_SLOT
+from legion.domain.scheduling.job_places import AgentView as AgentView
+from legion.domain.scheduling.job_places import Claim as Claim
+from legion.domain.scheduling.job_places import JobKind as JobKind
 from legion.domain.scheduling.job_places import JobPlaces
-from legion.domain.scheduling.views import AgentView as AgentView
-from legion.domain.scheduling.views import PlanView as PlanView
-from legion.domain.scheduling.views import ProjectView as ProjectView
+from legion.domain.scheduling.job_places import PlanView as PlanView
+from legion.domain.scheduling.job_places import ProjectView as ProjectView
 from legion.domain.tickets import board
-from legion.domain.tickets.attempts import rests_too_long
+from legion.domain.tickets.ladder import rests_too_long
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
 
 MOST_COMMANDS = 100

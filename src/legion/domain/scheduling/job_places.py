@@ -1,12 +1,58 @@
-"""Places of the jobs of one decision: what each job asks of its place, and the round that places them."""
+"""The jobs of one decision: their kinds, what each asks of its place, and the round that places them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
 
+from legion.domain.landing.conflicts import Overlap
 from legion.domain.machines.placement import Lack, Nowhere, Placed, PlacementRound, RunPlace, Wanted
-from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
 from legion.domain.tickets.ticket import State, Ticket
+
+# The kinds of jobs, and the claim on one.
+
+
+class JobKind(Enum):
+    RUN = "run"
+    """An agent works on a ticket."""
+    CHECK = "check"
+    """A ticket's own proofs, or a checkpoint."""
+    REVIEW = "review"
+    """A reviewer reads a ticket's change."""
+    LAND = "land"
+    """One project's merge queue."""
+    BASELINE = "baseline"
+    """The project's checks on the target itself."""
+    SERVE = "serve"
+    """One turn of a standing agent."""
+    PLAN = "plan"
+    """A planner works on a plan."""
+
+
+TAKES_A_SLOT = (JobKind.RUN, JobKind.REVIEW, JobKind.SERVE, JobKind.PLAN)
+"""The jobs of agents."""
+READS = (JobKind.REVIEW, JobKind.PLAN)
+"""Those of them that change nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The right to run one job. A later generation of a job voids the claim of the earlier one."""
+
+    id: int
+    kind: JobKind
+    subject: int
+    """The ticket (run, check, review), the project (land, baseline) or the agent (serve)."""
+    generation: int
+    """Counts the starts of this job; 1 is the first."""
+    machine: str
+    until: float | None
+    """When the claim lapses; None: it lasts until it is finished."""
+    active: bool
+    why: str = ""
+    """Why it runs on that machine; empty where there was no choice."""
+
 
 Job = tuple[JobKind, int]
 _OF_TICKETS = (JobKind.RUN, JobKind.REVIEW)
@@ -73,3 +119,55 @@ class JobPlaces:
         if ticket is not None and ticket.spec.on and not stays:
             labels |= frozenset(ticket.spec.on)
         return Wanted(project=project, labels=labels, reads=kind in READS, stays=stays)
+
+
+# Projects, standing agents and plans, as far as decisions depend on them.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectView:
+    id: int
+    parallel: int
+    """How many agents may work on tickets at once."""
+    paused: bool
+    trusted: bool
+    """The person has trusted the commands in the target's legion.toml."""
+    baseline_known: bool
+    """The target's own checks have receipts, or there are none to run."""
+    baseline_red: bool
+    upstream_pending: bool
+    """The person committed something that is not in the target and was not refused yet."""
+    overlap: Overlap = Overlap.OFF
+    """What follows if tickets declare the same files."""
+    landing_open: bool = False
+    """The intent to move the target is stored, and its end is not."""
+    readable: bool = True
+    """Its stored legion.toml can be parsed. Without that none of its jobs can run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentView:
+    """A standing agent, or a fired one whose last turn has not ended."""
+
+    number: int
+    project: int
+    wanted: bool
+    """It has mail, or must resume an interrupted turn."""
+    held_until: float | None = None
+    in_a_turn: bool = False
+    """A turn has started and its end is not recorded."""
+    waiting_since: float = 0.0
+    """When its oldest waiting message was sent; 0 for an interrupted turn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanView:
+    """A plan that needs its planner, or whose planner's run has not ended."""
+
+    number: int
+    project: int
+    wanted: bool
+    held_until: float | None = None
+    in_a_run: bool = False
+    """A run has started and its end is not recorded."""
+    waiting_since: float = 0.0

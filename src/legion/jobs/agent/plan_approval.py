@@ -16,7 +16,7 @@ from legion.domain.agents.tools import PREFIX
 from legion.domain.errors import StateConflict
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import Outcome, Run
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.spec import TicketPlan
 from legion.domain.tickets.ticket import Fail, Park, ParkReason, State, Ticket, TryAgain
 from legion.jobs.agent.final_message import final_messages

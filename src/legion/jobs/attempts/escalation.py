@@ -9,8 +9,7 @@ from legion.domain.plans.plan import split_of
 from legion.domain.questions import QuestionKind
 from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import ladder
-from legion.domain.tickets.attempts import next_try, tries_of
-from legion.domain.tickets.ladder import Rung
+from legion.domain.tickets.ladder import Rung, next_try, tries_of
 from legion.domain.tickets.ticket import Cause, Fail, Park, ParkReason, Step, Ticket, TryAgain
 from legion.jobs.board import Board
 from legion.jobs.trees import settings_of

@@ -12,7 +12,7 @@ from legion.domain.review import policy
 from legion.domain.review.policy import ReviewResult
 from legion.domain.review.verdicts import ReviewRequest
 from legion.domain.scheduling.races import COMPARES
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.ticket import Approve, Cause, Fail, Park, ParkReason, Step, Stop, Ticket, TryAgain
 from legion.jobs.attempts import feedback
 from legion.store.board import questions, verdicts

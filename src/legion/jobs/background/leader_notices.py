@@ -6,7 +6,7 @@ from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.leaders import is_leader
 from legion.domain.agents.mail import MessageKind
 from legion.domain.events import EventKind
-from legion.domain.leader.notices import notice
+from legion.domain.leader.briefing import notice
 from legion.domain.questions import Question
 from legion.jobs.board import Board
 from legion.jobs.leader import facts

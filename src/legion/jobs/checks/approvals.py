@@ -22,11 +22,10 @@ from legion.domain.review import diffs
 from legion.domain.review.hidden_characters import HiddenCharacter, hidden_characters
 from legion.domain.review.large_files import LargeFile, too_large
 from legion.domain.review.path_patterns import matches
-from legion.domain.review.protected_files import TouchedFile, stopped_by
+from legion.domain.review.protected_files import ToolFile, TouchedFile, left_by_tools, stopped_by
 from legion.domain.review.secrets import SecretFound, secrets_in
-from legion.domain.review.tool_files import ToolFile, left_by_tools
 from legion.domain.review.weakened_tests import Weakening, weakenings
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.ticket import Change, Park, ParkReason, StartPoint, Step, Ticket
 from legion.git.core.history import FileChange, FileStatus
 from legion.git.hub.attribute_files import attribute_files, attribute_texts

@@ -14,7 +14,7 @@ from legion.domain.agents.teams import RolePart
 from legion.domain.checks import Check, CheckResult, Receipt, is_proven, missing
 from legion.domain.errors import LegionError
 from legion.domain.events import EventKind
-from legion.domain.landing.needed_checks import needed, seen_through
+from legion.domain.landing.queue import needed, seen_through
 from legion.domain.machines.placement import Placed, RunPlace, Wanted, place
 from legion.domain.rules import Rule
 from legion.domain.runs import Run

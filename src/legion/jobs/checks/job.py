@@ -14,8 +14,8 @@ from legion.domain.landing.revert_proof import RevertProof
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import Claim
 from legion.domain.text import count
-from legion.domain.tickets.attempts import next_try, next_try_after_conflict
 from legion.domain.tickets.evidence import Bound
+from legion.domain.tickets.ladder import next_try, next_try_after_conflict
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
     AskReview,

@@ -6,7 +6,7 @@ from legion.domain.agents.teams import REVIEWER, TeamStage
 from legion.domain.review.policy import ChangeScope, risks
 from legion.domain.review.protected_files import stopped_by
 from legion.domain.tickets.evidence import unproven
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.spec import ReviewPolicy
 from legion.domain.tickets.ticket import AskReview, Change, Prove, Ticket
 from legion.jobs.agent import teams
 from legion.jobs.attempts import escalation

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from legion.domain.checks import Check, CheckResult, Receipt
 from legion.domain.errors import LegionError
-from legion.domain.landing.needed_checks import needed
+from legion.domain.landing.queue import needed
 from legion.domain.review import planted_errors
 from legion.domain.review.source_files import CheckKind, kind_of
 from legion.domain.review.trial import WAITS, Sight, Trial, TriedCheck, sight_of, tests_ran, unseen

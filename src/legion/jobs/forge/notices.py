@@ -10,7 +10,7 @@ from legion.domain.forge.issues import WORKING, ForgeIssue, inert, marker
 from legion.domain.forge.pulls import PullStage
 from legion.domain.forge.questions import question_text
 from legion.domain.forge.texts import IssueNews, issue_comment, issue_key
-from legion.domain.landing.destination import LandingTarget
+from legion.domain.landing.queue import LandingTarget
 from legion.domain.tickets.ticket import State
 from legion.git.hub import remote
 from legion.jobs.forge.claims import IssueWork, work_of

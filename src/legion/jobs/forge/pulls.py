@@ -32,8 +32,8 @@ from legion.domain.forge.texts import ProvenCheck, PullFacts
 from legion.domain.rules import Rule
 from legion.domain.scheduling.usage import total
 from legion.domain.tickets import evidence
-from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.evidence import Backing, criteria_of
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.ticket import Cause, Land, ParkReason, State, Ticket, Unpark
 from legion.git.hub import remote
 from legion.git.hub.lfs import lfs_files

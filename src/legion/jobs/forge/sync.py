@@ -18,7 +18,7 @@ from legion.domain.forge.issues import (
     ticket_text,
 )
 from legion.domain.forge.pulls import Remark
-from legion.domain.landing.destination import LandingTarget
+from legion.domain.landing.queue import LandingTarget
 from legion.forge.errors import ForgeLimited
 from legion.git.hub import remote
 from legion.git.hub.attribute_files import EMPTY_TREE

@@ -19,7 +19,7 @@ from legion.domain.forge.pulls import PullStage
 from legion.domain.hooks import HookKind
 from legion.domain.landing import bisect
 from legion.domain.landing.bisect import BisectProbe, BisectState
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.git.hub.repository import TARGET
 from legion.git.merge import candidates

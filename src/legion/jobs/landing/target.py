@@ -16,7 +16,7 @@ from legion.domain.checks import HELD_OUT, CheckResult
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.domain.landing.bisect import LandingIntent
-from legion.domain.landing.destination import LandingTarget
+from legion.domain.landing.queue import LandingTarget
 from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Land

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.domain.plans.checks import PlanFacts
-from legion.domain.plans.estimates import PlanEstimate, estimate
-from legion.domain.plans.plan import GoalPlan
+from legion.domain.plans.plan import GoalPlan, PlanEstimate, estimate
 from legion.domain.review.path_patterns import matches
 from legion.git.hub.repository import Hub
 from legion.jobs.agent import spec, teams

@@ -13,7 +13,7 @@ from pathlib import Path
 from legion.domain.agents.teams import READING, Advice, Crew, RolePart, TeamStage, turn_of
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import ladder
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.ticket import Park, Resume, Step, Ticket
 from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec, teams

@@ -16,7 +16,7 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Outcome, Run
 from legion.domain.scheduling.decide import Claim
 from legion.domain.takeovers import Takeover, TakeoverMode, TakeoverStage
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.ticket import (
     AskReview,
     Cause,

@@ -22,7 +22,7 @@ from legion.domain.runs import PLANNER, Run, agent_seat, plan_seat
 from legion.domain.scheduling import throttle
 from legion.domain.scheduling.admission import AdmissionState, HoldReason, StartCandidate
 from legion.domain.scheduling.budgets import BudgetBalance, scope_of
-from legion.domain.scheduling.job_kinds import JobKind
+from legion.domain.scheduling.job_places import JobKind
 from legion.domain.scheduling.throttle import ThrottleSettings
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
 from legion.drivers import registry

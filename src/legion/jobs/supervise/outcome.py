@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from legion.domain.plans.estimates import cause_of
+from legion.domain.plans.plan import cause_of
 from legion.domain.review import conflict_markers, diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
-from legion.domain.scheduling.limit_waits import apart, wakes_at
+from legion.domain.scheduling.throttle import apart, wakes_at
 from legion.domain.scheduling.usage import ProviderLimit, Spending
-from legion.domain.tickets.attempts import AT_ONCE, next_try, next_try_after_no_change, rest
+from legion.domain.tickets.ladder import AT_ONCE, next_try, next_try_after_no_change, rest
 from legion.domain.tickets.ticket import Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
 from legion.domain.watchdog.diagnosis import Intervention
 from legion.drivers import EndKind

@@ -28,7 +28,7 @@ from legion.domain.scheduling.after_turn import (
     after_turn,
 )
 from legion.domain.scheduling.decide import Claim
-from legion.domain.scheduling.limit_waits import apart, wakes_at
+from legion.domain.scheduling.throttle import apart, wakes_at
 from legion.domain.tickets.ticket import AskReview, Fail, Propose, Prove, TryAgain
 from legion.drivers.profile import RunInput
 from legion.git.core.errors import TreeGone

@@ -15,7 +15,7 @@ from legion.domain.projects import Project
 from legion.domain.questions import MORE, Question, QuestionKind
 from legion.domain.runs import Run, agent_seat
 from legion.domain.text import count
-from legion.domain.tickets.policy import MOST_BUDGET
+from legion.domain.tickets.spec import MOST_BUDGET
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import set_budget
 from legion.jobs.agent import model_access, model_run, plan_approval, preparation, tool_access
@@ -30,7 +30,7 @@ from legion.service.agents import mail as mail_cases
 from legion.service.agents import program
 from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
-from legion.service.projects import registry, scratch
+from legion.service.projects import registry, sessions
 from legion.service.shared.fragments import shaped
 from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import projects
@@ -53,7 +53,7 @@ def hire(context: Trees, caller: str, wanted: HireAgent) -> Hired:
     run_usage.catch_up(context)
     said: list[str] = []
     if caller == ROOT:
-        here, said = scratch.find_or_scratch(context, wanted.cwd)
+        here, said = sessions.find_or_scratch(context, wanted.cwd)
     else:
         here = _own_project(context, caller, wanted.cwd)
     with context.store.write() as tx:

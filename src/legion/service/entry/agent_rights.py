@@ -14,10 +14,10 @@ from legion.domain.agents.agent import TIERS, Agent, tier_of
 from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
-from legion.domain.plans.estimates import LEAST_SHARE, budget_share
+from legion.domain.plans.plan import LEAST_SHARE, budget_share
 from legion.domain.projects import Project
 from legion.domain.questions import Question
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.spec import ReviewPolicy
 from legion.drivers import registry
 from legion.jobs.agent import plan_approval, tool_access
 from legion.jobs.leader.facts import answerable

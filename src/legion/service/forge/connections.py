@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound
 from legion.domain.forge.connections import ClaimStage, ForgeConnection, ForgeKind, TokenFrom
-from legion.domain.landing.destination import LandingTarget
+from legion.domain.landing.queue import LandingTarget
 from legion.forge import Forge, ForgeRepository
 from legion.forge.github import PUBLIC
 from legion.git.hub import remote

@@ -10,7 +10,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.routines.routine import LONGEST, MOST, Routine
 from legion.domain.routines.schedule import OnEvent, next_after, parse
-from legion.domain.tickets.policy import MOST_BUDGET
+from legion.domain.tickets.spec import MOST_BUDGET
 from legion.jobs.agent import teams
 from legion.jobs.background import routine_clock
 from legion.jobs.board import Board

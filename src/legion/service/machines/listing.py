@@ -13,7 +13,7 @@ from legion.domain.machines.condition import condition, offered
 from legion.domain.machines.machine import Machine, PlacedRun
 from legion.domain.machines.placement import PlaceState
 from legion.domain.runs import seated
-from legion.domain.scheduling.job_kinds import TAKES_A_SLOT
+from legion.domain.scheduling.job_places import TAKES_A_SLOT
 from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machines.head_addresses import HeadAddresses

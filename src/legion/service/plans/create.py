@@ -13,7 +13,7 @@ from legion.domain.plans.draft import PlanDraft
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource
 from legion.domain.projects import Project
 from legion.domain.tickets.offers import may
-from legion.domain.tickets.policy import MOST_BUDGET
+from legion.domain.tickets.spec import MOST_BUDGET
 from legion.jobs.agent import teams
 from legion.jobs.landing import target
 from legion.jobs.plan import facts

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from legion.domain.plans.checks import PlanFinding
 from legion.domain.plans.draft import PlanTicket
-from legion.domain.plans.estimates import longest_chain
-from legion.domain.plans.plan import GoalPlan, PlanState, offered, plan_name
+from legion.domain.plans.plan import GoalPlan, PlanState, longest_chain, offered, plan_name
 from legion.domain.projects import Project
 from legion.domain.runs import plan_seat
 from legion.domain.scheduling.decide import JobKind

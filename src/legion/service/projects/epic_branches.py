@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.errors import BadInput, NotFound, StateConflict
-from legion.domain.landing.destination import PullUnit
+from legion.domain.landing.queue import PullUnit
 from legion.domain.projects import Project, epic_slug, is_session_of_epic, session_of_branch
 from legion.domain.tickets.ticket import StartPoint, State
 from legion.git.person.adopted import adopt_branch

@@ -12,20 +12,22 @@ from pathlib import Path
 
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.events import EventKind
+from legion.domain.landing.queue import LandingTarget
 from legion.domain.projects import DEFAULT_SESSION, Project, acting, session_fault, session_of_branch
 from legion.domain.questions import BIND, REBUILD, RECREATE
 from legion.domain.text import count
-from legion.git.person.inspect import branches, checked_out, has_branch, look
+from legion.git.core.errors import GitError
+from legion.git.person.inspect import branches, checked_out, dropped, has_branch, look
 from legion.git.person.new_branch import make_branch
+from legion.git.person.scratch import make_scratch
 from legion.jobs.board import Board
 from legion.jobs.landing import branch_questions, reverted, target
 from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import collect, registry
-from legion.service.projects.session_notes import session_notes
 from legion.store import session_restarts
 from legion.store.board import landings, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
-from legion.wire.projects import Done
+from legion.wire.projects import AddProject, Done
 from legion.wire.sessions import (
     BindSession,
     Branches,
@@ -263,3 +265,82 @@ def _ending(context: Board, wanted: NamedSession) -> Project:
     if not record.session:
         raise StateConflict(f"The session {DEFAULT_SESSION} stays: `legion collect` collects it.")
     return record
+
+
+# The scratch project: where an agent works that was hired in a folder of no project.
+
+NAME = "scratch"
+
+
+def find_or_scratch(context: Trees, cwd: str) -> tuple[Project, list[str]]:
+    """The project of a folder, or the scratch project and a sentence what that means."""
+    found = registry.find_or_none(context, cwd)
+    if found is not None:
+        return found, []
+    root = make_scratch(context.data.root / "own" / NAME)
+    if registry.find_or_none(context, str(root)) is None:
+        registry.add(context, AddProject(path=str(root)))
+    said = (
+        f"{cwd} is in no project, so this agent works in Legion's own folder {root} and does not see {cwd}. "
+        "`legion init` there, and a new hire, give an agent its files."
+    )
+    return registry.find(context, str(root)), [said]
+
+
+# Sentences about a session and the person's checkout: it has another branch, or the session's branch is gone or was
+# rewritten.
+
+
+def session_notes(tx: ReadTransaction, record: Project, cwd: str = "") -> list[str]:
+    """Empty where the checkout has the session's branch. `cwd` is where the person is.
+
+    In the session's own folder it is chosen on purpose, and nothing is said.
+    """
+    if not Path(record.common_dir).is_dir() or Path(record.worktrees) in (Path(cwd), *Path(cwd).parents):
+        return []
+    named = f"session {record.session_name} on {record.branch}"
+    try:
+        is_there = has_branch(Path(record.common_dir), record.branch)
+    except GitError:
+        # No repository, or a damaged one: other sentences of the status say so.
+        return []
+    if not is_there:
+        name = record.session_name
+        again = f"`legion session recreate {name}` makes it again, `legion session bind {name} BRANCH` takes another"
+        return [f"its branch {record.branch} is gone: {again}"]
+    here = checked_out(_checkout(record, cwd))
+    if here is None or here == record.branch:
+        return []
+    others = [one for one in projects.sessions_of(tx, record.common_dir) if one.branch == here]
+    offer = (
+        f"`legion session switch {others[0].session_name}` acts on {here}"
+        if others
+        else f"`legion session new {here}` makes a session for {here}"
+    )
+    return [f"work goes to {named}; your checkout is on {here}: {offer}"]
+
+
+def rewritten_note(project: ProjectContext) -> list[str]:
+    """What the next ticket or `collect` will ask about: landed work stands on a commit that the branch dropped."""
+    record = project.record
+    seen = record.person_tip
+    if seen is None or seen != record.person_absorbed or project.config.landing.target is not LandingTarget.LOCAL:
+        return []
+    try:
+        # Where nothing else has landed, the target follows the branch, and there is nothing to ask.
+        if not dropped(Path(record.common_dir), record.branch, seen) or project.hub.target() in (None, seen):
+            return []
+    except GitError:
+        return []
+    after = "the next ticket asks in `legion inbox` what shall happen to what landed on it"
+    return [f"its branch {record.branch} was rewritten and no longer contains {seen[:9]}: {after}"]
+
+
+def _checkout(record: Project, cwd: str) -> Path:
+    """The checkout that a folder is in, if it is one of this repository; else the project's own."""
+    place = Path(cwd) if cwd else Path(record.root)
+    found = next((folder for folder in (place, *place.parents) if (folder / ".git").exists()), None)
+    ours = Path(record.worktrees).parent if record.session else Path(record.worktrees)
+    if found is None or ours in (found, *found.parents):
+        return Path(record.root)
+    return found

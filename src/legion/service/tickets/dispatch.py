@@ -13,8 +13,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind
-from legion.domain.tickets.policy import LandingGate, ReviewPolicy
-from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.spec import LandingGate, ReviewPolicy, TicketSpec
 from legion.domain.tickets.ticket import Rewind
 from legion.jobs.trees import Trees
 from legion.jobs.workspace import linked_projects

@@ -9,7 +9,7 @@ from typing import Any
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import Bound, criteria_of
-from legion.domain.tickets.policy import LandingGate
+from legion.domain.tickets.spec import LandingGate
 from legion.domain.tickets.ticket import Retry, State, Ticket
 from legion.jobs.board import Board
 from legion.service.tickets import actions

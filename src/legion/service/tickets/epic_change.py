@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from legion.domain.errors import LegionError
-from legion.domain.landing.destination import PullUnit
+from legion.domain.landing.queue import PullUnit
 from legion.domain.projects import is_session_of_epic
 from legion.domain.tickets.ticket import State
 from legion.jobs.trees import Trees

@@ -25,14 +25,14 @@ from legion.jobs.board import Board
 from legion.jobs.landing import target
 from legion.jobs.trees import ProjectContext, Trees, settings_of
 from legion.service.projects import epic_branches, registry, trust
-from legion.service.projects.session_notes import session_notes
+from legion.service.projects.sessions import session_notes
 from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets import assign, crews
 from legion.service.tickets.new_tickets import keys_of, missing_programs, refuse_circles, refuse_faults, refuse_unfit
 from legion.store import epic_sessions
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
-from legion.store.work import idempotency, past_tickets
+from legion.store.work import idempotency, runs
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 
 
@@ -157,7 +157,7 @@ def _with_programs(
     if not by_a_person or not context.user.models.learn or not open_ones:
         return new, {}
     with context.store.read() as tx:
-        past = past_tickets.of_project(tx, project)
+        past = runs.of_project(tx, project)
     usable = {one.driver for one in past if _can_start(context, config, one.driver)}
     found = {n: best_program(new[n].labels, new[n].files, past, usable) for n in open_ones}
     chosen = {n: one for n, one in found.items() if one is not None}

@@ -13,7 +13,7 @@ from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
 from legion.domain.text import count
 from legion.domain.tickets import board
-from legion.domain.tickets.policy import MOST_BUDGET, LandingGate
+from legion.domain.tickets.spec import MOST_BUDGET, LandingGate
 from legion.domain.tickets.ticket import State, Stop, Ticket
 from legion.jobs.supervise import usage as spending
 from legion.jobs.trees import Trees

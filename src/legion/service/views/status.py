@@ -20,7 +20,7 @@ from legion.jobs.board import Board
 from legion.jobs.checks import red_checks
 from legion.jobs.trees import Trees
 from legion.service.projects import registry, trials, trust
-from legion.service.projects.session_notes import rewritten_note, session_notes
+from legion.service.projects.sessions import rewritten_note, session_notes
 from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
 from legion.store import events

@@ -20,7 +20,7 @@ from legion.domain.text import count
 from legion.domain.tickets import board, ladder
 from legion.domain.tickets.evidence import unproven
 from legion.domain.tickets.offers import AgentReach, OfferFacts, offered
-from legion.domain.tickets.statements import statements_in
+from legion.domain.tickets.spec import statements_in
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
 from legion.jobs.agent.final_message import output_end
 from legion.jobs.background.watchdog import describe_run

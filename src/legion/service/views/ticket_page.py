@@ -9,9 +9,9 @@ from legion.domain.agents.agent import Planning
 from legion.domain.checks import Receipt
 from legion.domain.events import Event, EventKind
 from legion.domain.runs import Run
-from legion.domain.scheduling.job_kinds import JobKind
+from legion.domain.scheduling.job_places import JobKind
 from legion.domain.scheduling.usage import total
-from legion.domain.tickets.statements import Statements, statements_in
+from legion.domain.tickets.spec import Statements, statements_in
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent.final_message import output_end
 from legion.jobs.board import Board

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import insert, select, update
 
-from legion.domain.tickets.policy import LandingGate
+from legion.domain.tickets.spec import LandingGate
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction

@@ -9,13 +9,13 @@ from sqlalchemy import Row, delete, insert, select, update
 
 from legion.domain.forge.connections import ClaimStage, ForgeConnection, IssueClaim, TakenFeedback, TicketPull
 from legion.domain.forge.pulls import PullStage, Remark
-from legion.store.database import forge_tables, schema
+from legion.store.database import schema, work_tables
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _FORGES = schema.forges.c
-_ISSUES = forge_tables.forge_issues.c
-_PULLS = forge_tables.forge_pulls.c
-_FEEDBACK = forge_tables.forge_feedback.c
+_ISSUES = work_tables.forge_issues.c
+_PULLS = work_tables.forge_pulls.c
+_FEEDBACK = work_tables.forge_feedback.c
 OPEN_STAGES = (PullStage.OFFERED, PullStage.OPEN, PullStage.AWAY, PullStage.MERGED)
 
 
@@ -57,23 +57,23 @@ def note_pass(tx: Transaction, project: int, problem: str, wait_until: float | N
 
 def claim(tx: Transaction, one: IssueClaim) -> None:
     """Store a claim, or change one."""
-    tx.execute(delete(forge_tables.forge_issues).where(_ISSUES.project == one.project, _ISSUES.number == one.number))
-    tx.execute(insert(forge_tables.forge_issues), [{**vars(one), "request": dict(one.request), "at": one.at or tx.now}])
+    tx.execute(delete(work_tables.forge_issues).where(_ISSUES.project == one.project, _ISSUES.number == one.number))
+    tx.execute(insert(work_tables.forge_issues), [{**vars(one), "request": dict(one.request), "at": one.at or tx.now}])
 
 
 def claim_of(tx: ReadTransaction, project: int, number: int) -> IssueClaim | None:
-    found = select(forge_tables.forge_issues).where(_ISSUES.project == project, _ISSUES.number == number)
+    found = select(work_tables.forge_issues).where(_ISSUES.project == project, _ISSUES.number == number)
     row = tx.execute(found).one_or_none()
     return None if row is None else IssueClaim(**row._mapping)
 
 
 def claim_of_ticket(tx: ReadTransaction, ticket: int) -> IssueClaim | None:
-    row = tx.execute(select(forge_tables.forge_issues).where(_ISSUES.ticket == ticket)).first()
+    row = tx.execute(select(work_tables.forge_issues).where(_ISSUES.ticket == ticket)).first()
     return None if row is None else IssueClaim(**row._mapping)
 
 
 def claims(tx: ReadTransaction, project: int, stages: Iterable[ClaimStage]) -> tuple[IssueClaim, ...]:
-    found = select(forge_tables.forge_issues).where(_ISSUES.project == project, _ISSUES.stage.in_(tuple(stages)))
+    found = select(work_tables.forge_issues).where(_ISSUES.project == project, _ISSUES.stage.in_(tuple(stages)))
     return tuple(IssueClaim(**row._mapping) for row in tx.execute(found.order_by(_ISSUES.number)))
 
 
@@ -84,7 +84,7 @@ def offer(tx: Transaction, one: TicketPull) -> None:
     """Its change passed all checks. What is known of an open one of the ticket stays; a closed one is replaced."""
     before = pull_of(tx, one.ticket)
     if before is None:
-        tx.execute(insert(forge_tables.forge_pulls), [{**vars(one), "at": tx.now}])
+        tx.execute(insert(work_tables.forge_pulls), [{**vars(one), "at": tx.now}])
         return
     fresh = {"number": None, "url": "", "wrote": "", "foreign_commit": "", "merged": ""}
     closed = before.stage in (PullStage.CLOSED, PullStage.LANDED)
@@ -92,16 +92,16 @@ def offer(tx: Transaction, one: TicketPull) -> None:
 
 
 def change_pull(tx: Transaction, ticket: int, **values: object) -> None:
-    tx.execute(update(forge_tables.forge_pulls).where(_PULLS.ticket == ticket).values({**values, "at": tx.now}))
+    tx.execute(update(work_tables.forge_pulls).where(_PULLS.ticket == ticket).values({**values, "at": tx.now}))
 
 
 def pull_of(tx: ReadTransaction, ticket: int) -> TicketPull | None:
-    row = tx.execute(select(forge_tables.forge_pulls).where(_PULLS.ticket == ticket)).one_or_none()
+    row = tx.execute(select(work_tables.forge_pulls).where(_PULLS.ticket == ticket)).one_or_none()
     return None if row is None else _pull(row)
 
 
 def pulls(tx: ReadTransaction, project: int, stages: Iterable[PullStage] = OPEN_STAGES) -> tuple[TicketPull, ...]:
-    found = select(forge_tables.forge_pulls).where(_PULLS.project == project, _PULLS.stage.in_(tuple(stages)))
+    found = select(work_tables.forge_pulls).where(_PULLS.project == project, _PULLS.stage.in_(tuple(stages)))
     return tuple(_pull(row) for row in tx.execute(found.order_by(_PULLS.ticket)))
 
 
@@ -132,11 +132,11 @@ def take(tx: Transaction, project: int, ticket: int, remarks: Iterable[Remark], 
         for one in remarks
     ]
     if rows:
-        tx.execute(insert(forge_tables.forge_feedback), rows)
+        tx.execute(insert(work_tables.forge_feedback), rows)
 
 
 def unanswered(tx: ReadTransaction, ticket: int) -> tuple[TakenFeedback, ...]:
-    found = select(forge_tables.forge_feedback).where(_FEEDBACK.ticket == ticket, _FEEDBACK.answered.in_((False,)))
+    found = select(work_tables.forge_feedback).where(_FEEDBACK.ticket == ticket, _FEEDBACK.answered.in_((False,)))
     return tuple(
         TakenFeedback(
             project=row.project, source=row.source, ticket=row.ticket, thread=row.thread, answered=row.answered
@@ -147,7 +147,7 @@ def unanswered(tx: ReadTransaction, ticket: int) -> tuple[TakenFeedback, ...]:
 
 def answered(tx: Transaction, one: TakenFeedback) -> None:
     mine = (_FEEDBACK.project == one.project, _FEEDBACK.source == one.source)
-    tx.execute(update(forge_tables.forge_feedback).where(*mine).values(answered=True))
+    tx.execute(update(work_tables.forge_feedback).where(*mine).values(answered=True))
 
 
 # Webhooks

@@ -13,8 +13,15 @@ from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.plans import draft
 from legion.domain.plans.checks import FindingKind, PlanFinding
-from legion.domain.plans.estimates import LandedTicket, PastEstimate, PlanEstimate
-from legion.domain.plans.plan import DECIDABLE, GoalPlan, PlanAuthor, PlanState
+from legion.domain.plans.plan import (
+    DECIDABLE,
+    GoalPlan,
+    LandedTicket,
+    PastEstimate,
+    PlanAuthor,
+    PlanEstimate,
+    PlanState,
+)
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery

@@ -43,7 +43,7 @@ from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, QueryByIds, Stored
 from legion.store.database.prepared import inserting, new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
-from legion.store.work import past_tickets
+from legion.store.work import runs
 
 _TABLE = schema.tickets.c
 _TEXTS = schema.ticket_details.c
@@ -144,8 +144,8 @@ def move(
     if tx.run(_MOVE, {"this": ticket, "seen": before.version, **new(_moving_values(moved))}) != 1:
         raise StateConflict(f"Ticket {ticket} was moved meanwhile: look at it again.")
     if before.ended or moved.ended:
-        past_tickets.count(tx, before, -1)
-        past_tickets.count(tx, moved, 1)
+        runs.count(tx, before, -1)
+        runs.count(tx, moved, 1)
     data = {
         "step": stored_name(step),
         "from": before.state.value,
@@ -250,7 +250,7 @@ def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
     for row in tx.execute(select(_TABLE.project, _TABLE.state).where(_LIVE)):
         if row.project in mine:
             counted[row.state] = counted.get(row.state, 0) + 1
-    return counted | past_tickets.counts(tx, mine)
+    return counted | runs.counts(tx, mine)
 
 
 def edges(tx: ReadTransaction, project: int | None = None) -> dict[int, tuple[int, ...]]:
@@ -364,7 +364,7 @@ def drop(tx: Transaction, ticket: int) -> None:
         raise StateConflict(f"Ticket {ticket} is waited for by {listed}: drop those first.")
     values = {"dropped_at": tx.now, "live": False, "version": dropped.version + 1}
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
-    past_tickets.count(tx, dropped, -1)
+    runs.count(tx, dropped, -1)
     questions.withdraw(tx, ticket=ticket, why="the ticket was dropped")
     tx.record(EventKind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.spec.title})
 
