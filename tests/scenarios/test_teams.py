@@ -57,7 +57,7 @@ def bash(command: str) -> str:
 
 
 def test_lead_engineer_and_qa_have_conversations_models_and_rules_of_their_own(firm: Firm):
-    here = firm.here
+    here, earlier = firm.here, len(firm.heard())
     firm.play("tech_lead", 'call = {tool = "Read", input = {file_path = "{cwd}/legion.toml"}}', say("Call it x.txt."))
     firm.play("engineer", bash("echo hello > x.txt"), say("Done."))
     approved = {"verdict": "approve", "summary": "It says hello.", "read": ["x.txt"]}
@@ -66,7 +66,7 @@ def test_lead_engineer_and_qa_have_conversations_models_and_rules_of_their_own(f
     page = here.project.until(ticket, "done")
     assert here.project.landed("x.txt") == "hello\n"
     assert page.ticket.attempt == 1
-    heard = firm.heard()
+    heard = firm.heard()[earlier:]
     assert [role for role, _, _ in heard] == ["tech_lead", "engineer", "qa"]
     assert [MODELS[role] in model for role, model, _ in heard] == [True, True, True]
     assert len({conversation for _, _, conversation in heard}) == 3

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from textual.events import Key
 from textual.pilot import Pilot
 
 from legion.tui.app import LegionApp, Options
@@ -40,6 +41,14 @@ class Shown:
         for key in keys:
             await self.pilot.press(key)
             await self.until(lambda: self.is_read, "a question that can be answered")
+        return self
+
+    async def type_at_once(self, *keys: str) -> Shown:
+        """As a person does, who types on without a look, however slow this machine is."""
+        for event in [Key(key, key if len(key) == 1 else None) for key in keys]:
+            self.app.post_message(event)
+        await self.pilot.pause()
+        await self.until(lambda: self.app.typed.is_idle, "the end of what was typed")
         return self
 
     @property

@@ -37,8 +37,7 @@ def test_text_that_was_typed_blind_answers_no_question_of_the_inbox(board: Board
         async with opened(board, "inbox") as ui:
             await ui.shows("May it fetch 3?", "May it fetch 4?")
             keys = [{"\n": "enter", " ": "space", ",": "comma"}.get(letter, letter) for letter in typed]
-            await ui.pilot.press(*keys)
-            await ui.pilot.pause()
+            await ui.type_at_once(*keys)
             assert "answer" not in board.callers.asked
 
     drive(work)
@@ -70,7 +69,7 @@ def test_a_key_that_costs_work_asks_and_a_yes_in_the_middle_of_typing_is_none(bo
             ui.app.open_ticket(ticket)
             await ui.shows(f"#{ticket} ")
             await ui.until(lambda: ui.app.screen.ticket is not None)  # type: ignore[attr-defined]
-            await ui.pilot.press(key, *"ystem", "space", "y", "enter")
+            await ui.type_at_once(key, *"ystem", "space", "y", "enter")
             await asked(ui)
             assert ASKING[key] not in board.callers.asked
             await ui.until(lambda: ui.is_read)
@@ -86,7 +85,7 @@ def test_a_choice_takes_no_number_that_was_typed_before_it_could_be_read(board: 
     async def work() -> None:
         async with opened(board, "inbox") as ui:
             await ui.shows("May it fetch 3?")
-            await ui.pilot.press("e", "1")
+            await ui.type_at_once("e", "1")
             await ui.until(lambda: isinstance(ui.app.screen, Choice), "the choices")
             assert "answer" not in board.callers.asked
             await ui.until(lambda: ui.is_read)

@@ -33,6 +33,11 @@ class TypedAhead:
         self.pressed_at = self.before_at = 0.0
         """When it and the one before it were pressed, by the clock of Textual's events."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether every key has had its effects."""
+        return not self._busy
+
     async def take(self, key: events.Event) -> None:
         self._keys.append(key)
         if not self._busy:
