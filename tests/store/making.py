@@ -15,11 +15,10 @@ from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.scheduling.usage import Usage
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, State, Stop, Ticket
-from legion.store.board import projects, tickets
+from legion.store.board import past_tickets, projects, tickets
 from legion.store.database import schema
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
-from legion.store.work import runs
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -113,7 +112,7 @@ def add_many_landed(store: Store, project: int, count: int) -> None:
         for counter in ("ticket", "run", "claim", "receipt", "landing"):
             tx.execute(update(schema.counters).where(schema.counters.c.name == counter).values(value=ids.stop))
         tx.execute(update(schema.counters).where(schema.counters.c.name == "event").values(value=10**6 + ids.stop))
-        runs.count_again(tx)
+        past_tickets.count_again(tx)
 
 
 def in_a_process(work: Callable[[], None]) -> int:

@@ -19,12 +19,12 @@ from sqlalchemy.exc import DBAPIError
 from legion.domain.events import EventKind
 from legion.domain.text import to_json
 from legion.store import events
+from legion.store.board import past_tickets
 from legion.store.database import schema
 from legion.store.database.errors import StoreBroken
 from legion.store.database.fixed_query import FixedQuery, QueryByIds, Stored
 from legion.store.database.migrations import SHIPPED
 from legion.store.database.transactions import ReadTransaction, Store, Transaction, database_file
-from legion.store.work import runs
 
 FORMAT = 1
 """The layout of the files. The schema has its own version number."""
@@ -133,7 +133,7 @@ def path(kind: str, number: int) -> str:
 
 def _head(tx: ReadTransaction, project: int) -> bytes:
     # Not the numbers of ended tickets, which are counted again.
-    known = tx.execute(select(schema.counters).where(schema.counters.c.name.not_like(f"{runs.PREFIX}%")))
+    known = tx.execute(select(schema.counters).where(schema.counters.c.name.not_like(f"{past_tickets.PREFIX}%")))
     counters = {row.name: row.value for row in known}
     row = tx.execute(select(schema.projects).where(schema.projects.c.id == project)).one()
     trusted = tx.execute(select(schema.trusted).where(schema.trusted.c.project == project))
@@ -291,7 +291,7 @@ def _restore(store: Store, read: Sequence[Mapping[str, Any]]) -> None:
     store.migrate()
     with store.write() as tx:
         _raise_counters(tx, read)
-        runs.count_again(tx)
+        past_tickets.count_again(tx)
 
 
 def _raise_counters(tx: Transaction, read: Sequence[Mapping[str, Any]]) -> None:

@@ -30,9 +30,9 @@ from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets import assign, crews
 from legion.service.tickets.new_tickets import keys_of, missing_programs, refuse_circles, refuse_faults, refuse_unfit
 from legion.store import epic_sessions
-from legion.store.board import projects
+from legion.store.board import past_tickets, projects
 from legion.store.database.transactions import ReadTransaction
-from legion.store.work import idempotency, runs
+from legion.store.work import idempotency
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 
 
@@ -157,7 +157,7 @@ def _with_programs(
     if not by_a_person or not context.user.models.learn or not open_ones:
         return new, {}
     with context.store.read() as tx:
-        past = runs.of_project(tx, project)
+        past = past_tickets.of_project(tx, project)
     usable = {one.driver for one in past if _can_start(context, config, one.driver)}
     found = {n: best_program(new[n].labels, new[n].files, past, usable) for n in open_ones}
     chosen = {n: one for n, one in found.items() if one is not None}

@@ -38,12 +38,11 @@ from legion.domain.tickets.ticket import (
     Unpark,
     stored_name,
 )
-from legion.store.board import questions, verdicts
+from legion.store.board import past_tickets, questions, verdicts
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, QueryByIds, Stored
 from legion.store.database.prepared import inserting, new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
-from legion.store.work import runs
 
 _TABLE = schema.tickets.c
 _TEXTS = schema.ticket_details.c
@@ -144,8 +143,8 @@ def move(
     if tx.run(_MOVE, {"this": ticket, "seen": before.version, **new(_moving_values(moved))}) != 1:
         raise StateConflict(f"Ticket {ticket} was moved meanwhile: look at it again.")
     if before.ended or moved.ended:
-        runs.count(tx, before, -1)
-        runs.count(tx, moved, 1)
+        past_tickets.count(tx, before, -1)
+        past_tickets.count(tx, moved, 1)
     data = {
         "step": stored_name(step),
         "from": before.state.value,
@@ -250,7 +249,7 @@ def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
     for row in tx.execute(select(_TABLE.project, _TABLE.state).where(_LIVE)):
         if row.project in mine:
             counted[row.state] = counted.get(row.state, 0) + 1
-    return counted | runs.counts(tx, mine)
+    return counted | past_tickets.counts(tx, mine)
 
 
 def edges(tx: ReadTransaction, project: int | None = None) -> dict[int, tuple[int, ...]]:
@@ -364,7 +363,7 @@ def drop(tx: Transaction, ticket: int) -> None:
         raise StateConflict(f"Ticket {ticket} is waited for by {listed}: drop those first.")
     values = {"dropped_at": tx.now, "live": False, "version": dropped.version + 1}
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
-    runs.count(tx, dropped, -1)
+    past_tickets.count(tx, dropped, -1)
     questions.withdraw(tx, ticket=ticket, why="the ticket was dropped")
     tx.record(EventKind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.spec.title})
 
