@@ -63,7 +63,7 @@ def run_acceptance(
 @attack(Attacker.AGENT, Door.CHECKS)
 @pytest.mark.parametrize(
     ("network", "sandbox"),
-    [(None, NetworkMode.OPEN), (AcceptanceNetwork.NONE, NetworkMode.OPEN), (AcceptanceNetwork.OPEN, NetworkMode.NONE)],
+    [(None, NetworkMode.HOST), (AcceptanceNetwork.NONE, NetworkMode.HOST), (AcceptanceNetwork.OPEN, NetworkMode.NONE)],
 )
 def test_acceptance_has_no_network(
     tmp_path: Path, listener: socket.socket, network: AcceptanceNetwork | None, sandbox: NetworkMode
@@ -74,7 +74,7 @@ def test_acceptance_has_no_network(
 
 
 def test_a_person_may_give_one_acceptance_the_network(tmp_path: Path, listener: socket.socket):
-    assert run_acceptance(tmp_path, listener, AcceptanceNetwork.OPEN, NetworkMode.OPEN)
+    assert run_acceptance(tmp_path, listener, AcceptanceNetwork.OPEN, NetworkMode.HOST)
     connection, _ = listener.accept()
     with connection:
         connection.settimeout(20)

@@ -94,12 +94,14 @@ def flag(default: bool, *, help: str, former: str = "") -> Any:  # noqa: ANN401
     return setting(default, allowed="true or false", help=help, read=read, former=former)
 
 
-def choice(default: Enum, kind: type[Enum] | None = None, *, help: str) -> Any:  # noqa: ANN401
-    """One of the values of `kind`, which is the default's own if left out."""
+def choice(default: Enum, kind: type[Enum] | None = None, *, help: str, old: Mapping[str, Enum] = {}) -> Any:  # noqa: ANN401
+    """One of the values of `kind`, which is the default's own if left out. `old`: names of earlier releases."""
     members = kind or type(default)
     values = [member.value for member in members]
 
     def read(value: object) -> Enum:
+        if isinstance(value, str) and value in old:
+            return old[value]
         if value not in values:
             raise Unfit(value)
         return members(value)

@@ -24,14 +24,14 @@ class SandboxMode(Enum):
 
 
 class NetworkMode(Enum):
-    OPEN = "open"
-    """The host's own network, loopback included."""
     PUBLIC = "public"
     """A network of its own: public addresses by name, through the run's bridge."""
     LIST = "list"
     """Only what a list names."""
     NONE = "none"
     """Only its model and Legion's tools."""
+    HOST = "host"
+    """The host's own network, loopback included."""
 
 
 class SystemCalls(Enum):
@@ -183,10 +183,10 @@ class SandboxSettings:
         SandboxMode.AUTO, help='The sandbox. "auto": where it works, else with a warning; "require": or nothing runs.'
     )
     network: NetworkMode = choice(
-        NetworkMode.OPEN,
-        help='What agents and checks reach. "open": the network of this machine, loopback included. The others have a '
-        'loopback of their own, and through it the model and Legion\'s tools: "public" also every public address by '
-        'name, "list" only those of `allow`, "none" nothing.',
+        NetworkMode.PUBLIC,
+        help="What agents and checks reach through a loopback of their own, besides the model and Legion's tools: "
+        '"public" addresses by name, those of `allow`, or "none". "host": the network of this machine, loopback included.',
+        old={"open": NetworkMode.HOST},
     )
     allow: tuple[NetworkPlace, ...] = texts(
         allowed='a list of hosts such as ["*.example.org", "10.0.0.5:5432"]',

@@ -57,9 +57,9 @@ def environment(context: Trees, project: ProjectContext, extra: Mapping[str, str
 def bridge(context: Trees, project: ProjectContext) -> NetworkBridge | None:
     """What the project's programs reach through their own network; None where they use this machine's."""
     settings, own = context.user.sandbox, project.config.environment
-    if not is_on(context) or (settings.network is NetworkMode.OPEN and own.network is EgressMode.PUBLIC):
+    if not is_on(context) or (settings.network is NetworkMode.HOST and own.network is EgressMode.PUBLIC):
         return None
-    mode = EgressMode.PUBLIC if settings.network is NetworkMode.OPEN else EgressMode(settings.network.value)
+    mode = EgressMode.PUBLIC if settings.network is NetworkMode.HOST else EgressMode(settings.network.value)
     person = EgressPolicy(mode=mode, allow=settings.allow, private=settings.allow)
     repository = EgressPolicy(mode=own.network, allow=own.allow)
     variables = {name.upper(): value for name, value in (*os.environ.items(), *_shell(context, project).items())}

@@ -88,7 +88,7 @@ def _sandbox(context: Trees) -> DoctorFinding:
             name="sandbox", ok=True, detail="switched off in your settings: agents can reach everything that you can"
         )
     if state.works:
-        open_network = context.user.sandbox.network is NetworkMode.OPEN
+        open_network = context.user.sandbox.network is NetworkMode.HOST
         advice = 'agents reach this machine\'s own services: set `network = "public"` under [sandbox]'
         return DoctorFinding(name="sandbox", ok=True, detail=state.why, advice=advice if open_network else "")
     advice = "install bubblewrap (Debian: apt install bubblewrap)"
