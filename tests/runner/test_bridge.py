@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import shlex
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -71,6 +73,12 @@ def inside(bench: Workbench, script: str, sandbox: Sandbox) -> tuple[list[str], 
     return bench.output(run).splitlines(), [(one["host"], one["port"], one["why"]) for one in refused]
 
 
+def greet(listener: socket.socket) -> None:
+    end, _ = listener.accept()
+    with end:
+        end.sendall(b"here")
+
+
 def own_address() -> str:
     found = [one.address for of in psutil.net_if_addrs().values() for one in of if one.family is socket.AF_INET]
     return next(one for one in found if not one.startswith("127."))
@@ -84,6 +92,22 @@ def test_a_sandbox_reaches_the_ports_of_its_bridge_and_no_other(sandboxed: Workb
         )
         said, _ = inside(sandboxed, script, box(sandboxed, forwards=(open_port,)))
         assert said == [f"/open 127.0.0.1:{open_port} -", "no other"]
+
+
+def test_a_socket_that_the_person_named_answers_at_its_path(sandboxed: Workbench, tmp_path: Path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "run").symlink_to("real")
+    script = "import socket; s = socket.socket(socket.AF_UNIX); s.connect({!r}); print(s.recv(9).decode())"
+    with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as other:
+        for one, path in ((named, "run/named"), (other, "run/other")):
+            one.bind(str(tmp_path / path))
+            one.listen()
+        threading.Thread(target=greet, args=(named,), daemon=True).start()
+        sockets = (tmp_path / "run" / "named", tmp_path / "run" / "gone")
+        opened = box(sandboxed, sockets=sockets)
+        asked = [f"python3 -c {shlex.quote(script.format(str(tmp_path / 'real' / name)))}" for name in ("named", "other")]
+        said, _ = inside(sandboxed, f"{asked[0]}; {asked[1]} 2>/dev/null || echo nothing", opened)
+        assert said == ["here", "nothing"]
 
 
 def test_no_port_of_the_host_is_reached_by_any_name_of_it(sandboxed: Workbench):

@@ -15,6 +15,7 @@ import pytest
 
 from legion.domain.questions import MOST_OPEN, QuestionKind
 from legion.wire.mail import AnswerQuestion, QuestionLine
+from legion.wire.projects import AddProject
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, squad
@@ -110,6 +111,19 @@ def test_a_person_opens_a_host_to_an_agent_that_works(project: Project, legion: 
         project.until_settled(again)
         assert "again" in legion.client.diff(again).text
         assert not asked(legion, again)
+
+
+def test_services_that_a_project_names_are_proposed_and_tested(legion: Squad, tmp_path: Path):
+    compose = "services:\n  db:\n    ports:\n      - 127.0.0.1:5433:5432\n"
+    repository = Repository(tmp_path / "shop", CONFIG)
+    repository.commit("services", {"compose.yaml": compose, ".env.example": "CACHE=redis://localhost/0\n"})
+    notes = legion.client.add_project(AddProject(path=str(repository.root), dry_run=True)).notes
+    assert any("`local = [5433, 6379]`" in note for note in notes), notes
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with legion.with_settings(f'[sandbox]\nlocal = [{port}, "/run/none.sock"]\n'):
+            (found,) = [one for one in legion.client.doctor(None).findings if one.name == "local services"]
+    assert (found.ok, found.detail) == (False, f"{port} answers, /run/none.sock does not answer")
 
 
 @attack(Attacker.AGENT, Door.BOUNDS)

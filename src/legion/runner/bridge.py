@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from legion import __version__
@@ -45,6 +46,8 @@ class NetworkBridge:
     upstream: UpstreamProxy
     forwards: tuple[int, ...] = ()
     """Ports of the host's loopback: the gateway, and services that the person named."""
+    sockets: tuple[Path, ...] = ()
+    """Sockets of the host that the person named, which answer at the same path."""
     api: tuple[int, ...] = ()
     """Ports of Legion's own API, which answers to the tokens of this run alone."""
     tokens: tuple[str, ...] = ()
@@ -56,6 +59,7 @@ class NetworkBridge:
             "egress": self.egress.to_json(),
             "upstream": self.upstream.to_json(),
             "forwards": list(self.forwards),
+            "sockets": list(map(str, self.sockets)),
             "api": list(self.api),
             "tokens": list(self.tokens),
             "inward": list(self.inward),
@@ -67,6 +71,8 @@ class NetworkBridge:
             egress=EgressPolicy.from_json(facts["egress"]),
             upstream=UpstreamProxy.from_json(facts["upstream"]),
             forwards=tuple(facts["forwards"]),
+            # A daemon of the last release does not write them.
+            sockets=tuple(map(Path, facts.get("sockets", ()))),
             api=tuple(facts["api"]),
             tokens=tuple(facts["tokens"]),
             inward=tuple(facts["inward"]),

@@ -221,6 +221,9 @@ def _listed(sandbox: Sandbox) -> Iterator[str]:
     for path, source, option in sorted(binds, key=lambda bind: len(bind[0].parts)):
         if not _is_left_as_link(path, listed, sandbox.writable):
             yield from (option, str(source), str(path))
+    for socket in sandbox.bridge.sockets if sandbox.bridge is not None else ():
+        # /var/run is a link inside as well.
+        yield from ("--ro-bind-try", str(socket.resolve()), str(socket.parent.resolve() / socket.name))
 
 
 def _is_left_as_link(path: Path, listed: Collection[Path], writable: Collection[Path]) -> bool:

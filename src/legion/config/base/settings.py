@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from legion.config.base.source import HIDDEN, Path, SettingsText, printable
@@ -94,7 +95,9 @@ def flag(default: bool, *, help: str, former: str = "") -> Any:  # noqa: ANN401
     return setting(default, allowed="true or false", help=help, read=read, former=former)
 
 
-def choice(default: Enum, kind: type[Enum] | None = None, *, help: str, old: Mapping[str, Enum] = {}) -> Any:  # noqa: ANN401
+def choice(
+    default: Enum, kind: type[Enum] | None = None, *, help: str, old: Mapping[str, Enum] = MappingProxyType({})
+) -> Any:  # noqa: ANN401
     """One of the values of `kind`, which is the default's own if left out. `old`: names of earlier releases."""
     members = kind or type(default)
     values = [member.value for member in members]

@@ -75,10 +75,16 @@ def _variable_fault(name: str) -> str | None:
     return None if _VARIABLE.fullmatch(name) else "is no name of an environment variable"
 
 
-def _ports(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(one) is int and 0 < one < 65536 for one in value):
+def _services(value: object) -> tuple[int | Path, ...]:
+    if not isinstance(value, list) or not all(map(_is_service, value)):
         raise Unfit(value)
-    return tuple(value)
+    return tuple(one if isinstance(one, int) else Path(one).expanduser() for one in value)
+
+
+def _is_service(value: object) -> bool:
+    if isinstance(value, str):
+        return value.startswith(("/", "~/")) and value.isprintable() and ".." not in value.split("/")
+    return type(value) is int and 0 < value < 65536
 
 
 def _is_template(value: str) -> bool:
@@ -194,12 +200,13 @@ class SandboxSettings:
         make=parse_place,
         help='What `network = "list"` allows, and with "public" what is no public address.',
     )
-    local: tuple[int, ...] = setting(
+    local: tuple[int | Path, ...] = setting(
         (),
-        allowed="a list of ports from 1 to 65535",
-        read=_ports,
-        show=list,
-        help="Services on this machine's loopback that agents and checks reach, such as 5432.",
+        allowed='a list of ports and sockets such as [5432, "/run/postgresql/.s.PGSQL.5432"]',
+        read=_services,
+        show=lambda services: [one if isinstance(one, int) else str(one) for one in services],
+        help="Services of this machine that agents and checks reach: ports of its loopback, and sockets by their path. "
+        "Whoever reaches /var/run/docker.sock can do all on this machine that you can.",
     )
     system_calls: SystemCalls = choice(
         SystemCalls.FILTERED,

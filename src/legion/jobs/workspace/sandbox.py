@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -71,7 +71,21 @@ def bridge(context: Trees, project: ProjectContext) -> NetworkBridge | None:
     with context.store.read() as tx:
         allowed = parse_places(host for host, yes in questions.reachable(tx, project.id).items() if yes)
     policy = narrowed(person, repository).with_places(allowed)
-    return NetworkBridge(egress=policy, upstream=upstream, forwards=settings.local)
+    return NetworkBridge(
+        egress=policy,
+        upstream=upstream,
+        forwards=(*(one for one in settings.local if isinstance(one, int)), *_named_ports(settings.env)),
+        sockets=tuple(one for one in settings.local if isinstance(one, Path)),
+    )
+
+
+def _named_ports(names: Iterable[str]) -> Iterator[int]:
+    """Ports of this machine in the variables that the person gives to agents: a model's address, a database's."""
+    for name in names:
+        with contextlib.suppress(ValueError):
+            found = urlsplit(os.environ.get(name, ""))
+            if found.hostname in ("localhost", "127.0.0.1") and found.port:
+                yield found.port
 
 
 def with_reach(box: Sandbox | None, env: Mapping[str, str], gateway: str = "") -> Sandbox | None:

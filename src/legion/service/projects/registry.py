@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from legion.config.files.project import FILE, hash_of, parse
 from legion.config.files.user import worktrees_folder
 from legion.config.guess.legion_toml import Guess, guess
+from legion.config.guess.repository import Folder, local_services
+from legion.config.sections.machine import NetworkMode
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.landing.filter_rules import filter_sentence, refusal
@@ -31,7 +34,7 @@ from legion.git.trees.staged_files import tried
 from legion.jobs.board import Board
 from legion.jobs.landing.target import fetch
 from legion.jobs.trees import TRASH, ProjectContext, Trees
-from legion.jobs.workspace import shell_variables
+from legion.jobs.workspace import sandbox, shell_variables
 from legion.store.board import goals, projects, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
@@ -133,6 +136,7 @@ def add(context: Trees, request: AddProject) -> ProjectAdded:
             *first.notes,
             *_notes(facts, there, known=known and moved is None and not request.dry_run, trusted=trusted),
             *_filter_notes(facts),
+            *_service_notes(context, root),
             *(_filter_faults(context, project) if project is not None and not request.dry_run else []),
         ],
     )
@@ -402,6 +406,18 @@ def _submodules(facts: RepositoryFacts) -> tuple[Submodule, ...]:
     return submodules(History(facts.common_dir), facts.head or "", facts.common_dir / "modules")
 
 
+def _service_notes(context: Trees, root: Path) -> list[str]:
+    settings = context.user.sandbox
+    wanted = local_services(Folder(tuple(file_names(root)), partial(_text_of, root)))
+    if set(wanted) <= set(settings.local) or not sandbox.is_on(context) or settings.network is NetworkMode.HOST:
+        return []
+    local = [one if isinstance(one, int) else str(one) for one in dict.fromkeys((*settings.local, *wanted))]
+    return [
+        f"Its files name services of this machine. Agents and checks reach them with `local = {json.dumps(local)}` under "
+        f"[sandbox] in {user_config_file()}."
+    ]
+
+
 def _filter_notes(facts: RepositoryFacts) -> list[str]:
     assert facts.head is not None, "an unfit repository was refused"
     names = names_of(History(facts.common_dir), facts.head, facts.common_dir)
@@ -425,11 +441,11 @@ def _guessed(context: Board, facts: RepositoryFacts, root: Path) -> Guess:
     """A legion.toml for this checkout, from its files and the programs on this machine."""
     path = shell_variables.current(context, facts.common_dir, facts.root).get("PATH")
     installed = cache(lambda program: shutil.which(program, path=path) is not None)
+    return guess(file_names(root), partial(_text_of, root), installed, tagged=bool(History(facts.common_dir).tags()))
 
-    def text_of(name: str) -> str:
-        return (safe_files.read(root, safe_files.behind(root, name)) or b"").decode("utf-8", "replace")
 
-    return guess(file_names(root), text_of, installed, tagged=bool(History(facts.common_dir).tags()))
+def _text_of(root: Path, name: str) -> str:
+    return (safe_files.read(root, safe_files.behind(root, name)) or b"").decode("utf-8", "replace")
 
 
 def _own_text(file: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from pathlib import Path
 
 from legion.config.files.user import CLAUDE
@@ -41,6 +42,7 @@ from legion.system import cgroups, read_marks
 from legion.wire.projects import Doctor, DoctorFinding
 
 _MOST_EVENTS = 20_000
+_LOCAL_PATIENCE = 2.0
 _LOW_DISK = 2 * 2**30
 _FIX_TARGET = "fix that on your branch and commit; tickets that wait for it then continue by themselves"
 _NOT_NEEDED = "not needed: you use another driver"
@@ -50,6 +52,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     findings = [
         _git(),
         _sandbox(context),
+        *_local_services(context),
         _run_limits(context),
         _store(context),
         _settings(context),
@@ -89,10 +92,26 @@ def _sandbox(context: Trees) -> DoctorFinding:
         )
     if state.works:
         open_network = context.user.sandbox.network is NetworkMode.HOST
-        advice = 'agents reach this machine\'s own services: set `network = "public"` under [sandbox]'
+        advice = 'agents reach all services of this machine: leave `network = "host"` out of [sandbox]'
         return DoctorFinding(name="sandbox", ok=True, detail=state.why, advice=advice if open_network else "")
     advice = "install bubblewrap (Debian: apt install bubblewrap)"
     return DoctorFinding(name="sandbox", ok=False, detail=f"none works here: {state.why}", advice=advice)
+
+
+def _local_services(context: Trees) -> list[DoctorFinding]:
+    """What `sandbox.local` leads to: tests that need one fail as long as it does not answer."""
+    answers = {str(one): _answers(one) for one in context.user.sandbox.local}
+    silent = [name for name, well in answers.items() if not well]
+    detail = ", ".join(f"{name} {'answers' if well else 'does not answer'}" for name, well in answers.items())
+    advice = f"start what listens at {', '.join(silent)}, or take it out of `local` under [sandbox]" if silent else ""
+    return [DoctorFinding(name="local services", ok=not silent, detail=detail, advice=advice)] if answers else []
+
+
+def _answers(service: int | Path) -> bool:
+    place = ("127.0.0.1", service) if isinstance(service, int) else str(service)
+    with socket.socket(socket.AF_INET if isinstance(service, int) else socket.AF_UNIX) as tried:
+        tried.settimeout(_LOCAL_PATIENCE)
+        return tried.connect_ex(place) == 0
 
 
 def _run_limits(context: Board) -> DoctorFinding:
