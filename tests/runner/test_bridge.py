@@ -105,7 +105,9 @@ def test_a_socket_that_the_person_named_answers_at_its_path(sandboxed: Workbench
         threading.Thread(target=greet, args=(named,), daemon=True).start()
         sockets = (tmp_path / "run" / "named", tmp_path / "run" / "gone")
         opened = box(sandboxed, sockets=sockets)
-        asked = [f"python3 -c {shlex.quote(script.format(str(tmp_path / 'real' / name)))}" for name in ("named", "other")]
+        asked = [
+            f"python3 -c {shlex.quote(script.format(str(tmp_path / 'real' / name)))}" for name in ("named", "other")
+        ]
         said, _ = inside(sandboxed, f"{asked[0]}; {asked[1]} 2>/dev/null || echo nothing", opened)
         assert said == ["here", "nothing"]
 

@@ -88,7 +88,8 @@ _CONNECTION = re.compile(
     r"\b(postgres(?:ql)?|mysql|mariadb|redis|mongodb|amqp)(?:\+\w+)?://(?:[^\s\"'@/]*@)?(?:localhost|127\.0\.0\.1)(?::(\d+))?\b"
 )
 _PUBLISHED = re.compile(
-    r"^\s*-\s*[\"']?(?:[\d.]+:)?(\d{2,5}):\d{2,5}(?:/tcp)?[\"']?\s*(?:#.*)?$|^\s*published:\s*[\"']?(\d{2,5})", re.MULTILINE
+    r"^\s*-\s*[\"']?(?:[\d.]+:)?(\d{2,5}):\d{2,5}(?:/tcp)?[\"']?\s*(?:#.*)?$|^\s*published:\s*[\"']?(\d{2,5})",
+    re.MULTILINE,
 )
 _USUAL = {"my": 3306, "ma": 3306, "re": 6379, "mo": 27017, "am": 5672, "po": 5432}
 
@@ -96,12 +97,12 @@ _USUAL = {"my": 3306, "ma": 3306, "re": 6379, "mo": 27017, "am": 5672, "po": 543
 def local_services(files: Folder) -> tuple[int, ...]:
     """Ports of this machine that the project's tests may need: those of its compose files and connection strings."""
     compose = files.like("**/compose*.y*ml", "**/docker-compose*.y*ml")
-    others = files.like("**/.env*", "**/*.env", "**/settings*.py", "**/application*.*", "**/alembic.ini", "**/database.yml")
+    others = files.like(
+        "**/.env*", "**/*.env", "**/settings*.py", "**/application*.*", "**/alembic.ini", "**/database.yml"
+    )
     found = [one or other for name in compose for one, other in _PUBLISHED.findall(files.read(name))]
     found += [
-        port or _USUAL[kind[:2]]
-        for name in (*compose, *others)
-        for kind, port in _CONNECTION.findall(files.read(name))
+        port or _USUAL[kind[:2]] for name in (*compose, *others) for kind, port in _CONNECTION.findall(files.read(name))
     ]
     return tuple(sorted({int(port) for port in found if 0 < int(port) < 65536}))
 

@@ -191,7 +191,7 @@ class SandboxSettings:
     network: NetworkMode = choice(
         NetworkMode.PUBLIC,
         help="What agents and checks reach through a loopback of their own, besides the model and Legion's tools: "
-        '"public" addresses by name, those of `allow`, or "none". "host": the network of this machine, loopback included.',
+        'public names, those of `allow`, or nothing. "host": all that this machine reaches, itself included.',
         old={"open": NetworkMode.HOST},
     )
     allow: tuple[NetworkPlace, ...] = texts(

@@ -412,10 +412,8 @@ def _service_notes(context: Trees, root: Path) -> list[str]:
     if set(wanted) <= set(settings.local) or not sandbox.is_on(context) or settings.network is NetworkMode.HOST:
         return []
     local = [one if isinstance(one, int) else str(one) for one in dict.fromkeys((*settings.local, *wanted))]
-    return [
-        f"Its files name services of this machine. Agents and checks reach them with `local = {json.dumps(local)}` under "
-        f"[sandbox] in {user_config_file()}."
-    ]
+    setting = f"`local = {json.dumps(local)}` under [sandbox] in {user_config_file()}"
+    return [f"Its files name services of this machine. Agents and checks reach them with {setting}."]
 
 
 def _filter_notes(facts: RepositoryFacts) -> list[str]:
