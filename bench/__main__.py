@@ -26,6 +26,7 @@ from bench import (
     leader,
     machines,
     mail,
+    network,
     page,
     pipeline,
     projects,
@@ -39,6 +40,7 @@ from bench.report import Report
 PARTS = {
     "cost": cost.run,
     "start": start.run,
+    "network": network.run,
     "landing": landing.run,
     "train": landing.train,
     "foresight": foresight.run,

@@ -112,6 +112,31 @@ def test_a_socket_that_the_person_named_answers_at_its_path(sandboxed: Workbench
         assert said == ["here", "nothing"]
 
 
+def test_a_program_that_knows_of_no_proxy_reaches_what_is_allowed(sandboxed: Workbench):
+    """By its own look-up of the name, as aiohttp, older node and ssh do."""
+    with serving() as proxy:
+        upstream = UpstreamProxy(http=f"http://127.0.0.1:{proxy}", https=f"http://127.0.0.1:{proxy}")
+        policy = EgressPolicy(mode=EgressMode.LIST, allow=parse_places(["files.example.org", "odd.example.org:8443"]))
+        script = "unset http_proxy HTTP_PROXY https_proxy HTTPS_PROXY;"
+        script += "curl -s -i -m 20 http://other.example.org/ | tr -d '\\r' | sed -n '1p;$p';"
+        script += "for place in files.example.org/80 odd.example.org/8443 odd.example.org/80; do"
+        script += " exec 3<>/dev/tcp/$place; head -1 <&3; exec 3>&-; done;"
+        script += "getent ahostsv4 localhost.example.org | head -1 | cut -d' ' -f1; getent hosts db || echo unknown"
+        said, refused = inside(sandboxed, script, box(sandboxed, policy, upstream))
+    assert said[0] == "HTTP/1.1 403 Forbidden"
+    assert said[1].startswith("Legion: other.example.org:80 is not in the list of `sandbox.allow`.")
+    assert said[2:4] == ["tunnel to files.example.org:80", "tunnel to odd.example.org:8443"]
+    assert said[-2].startswith("127.")
+    assert said[-1] == "unknown"
+    assert [one[:2] for one in refused] == [("other.example.org", 80), ("odd.example.org", 80)]
+
+
+def test_without_a_network_no_name_leads_anywhere(sandboxed: Workbench):
+    script = "getent hosts files.example.org || echo unknown; (exec 3<>/dev/tcp/127.0.0.1/443) 2>/dev/null || echo none"
+    said, _ = inside(sandboxed, script, box(sandboxed, EgressPolicy(mode=EgressMode.NONE)))
+    assert said == ["unknown", "none"]
+
+
 def test_no_port_of_the_host_is_reached_by_any_name_of_it(sandboxed: Workbench):
     with serving("0.0.0.0") as port:
         hosts = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import json
+import re
 import shlex
 import socket
 import threading
@@ -13,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from legion.api import app as api
 from legion.domain.questions import MOST_OPEN, QuestionKind
 from legion.wire.mail import AnswerQuestion, QuestionLine
 from legion.wire.projects import AddProject
@@ -22,6 +25,7 @@ from tests.support.legion import Project, Squad, squad
 from tests.support.looking import until_seen
 from tests.support.repository import Repository
 
+TABLE = api.table(None, None)  # type: ignore[arg-type]  # nothing is called
 CONFIG = '[checks.test]\nrun = "true"\n[agents]\nattempts = 1\n'
 SETTINGS = '[sandbox]\nnetwork = "public"\nwrite = ["{folder}/gates"]\n'
 KNOCK = """
@@ -36,9 +40,34 @@ echo done
 """
 
 
+WALK = """
+import contextlib, http.client, json, os, socket, sys, urllib.parse
+with open("tried.json") as file:
+    tried = json.load(file)
+for name in tried["sockets"]:
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, kind) as end:
+            end.connect("\\0" + name[1:] if name.startswith("@") else name)
+            print("answered", name)
+own = urllib.parse.urlsplit(os.environ["LEGION_URL"])
+for port in {own.port, *tried["ports"]}:
+    for method, path in tried["routes"] if port == own.port else [["GET", "/v1/status"]]:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            asked.request(method, path, headers={"Authorization": "Bearer guess"})
+            print("answered", port, method, path, asked.getresponse().status)
+print("done")
+"""
+
+
 def own_address() -> str:
     found = [one.address for of in psutil.net_if_addrs().values() for one in of if one.family is socket.AF_INET]
     return next(one for one in found if not one.startswith("127."))
+
+
+def listening() -> list[int]:
+    found = psutil.net_connections("tcp")
+    return sorted({one.laddr.port for one in found if one.laddr and one.status == psutil.CONN_LISTEN})
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +110,7 @@ def asked(legion: Squad, ticket: int) -> list[QuestionLine]:
 
 @attack(Attacker.AGENT, Door.SANDBOX)
 def test_no_port_of_this_machine_answers_an_agent(project: Project):
-    listening = {
-        one.laddr.port for one in psutil.net_connections("tcp") if one.laddr and one.status == psutil.CONN_LISTEN
-    }
-    script = KNOCK.format(ports=" ".join(map(str, sorted(listening))), address=own_address())
+    script = KNOCK.format(ports=" ".join(map(str, listening())), address=own_address())
     ticket = project.dispatch("Knock", f"bash -c {shlex.quote(script)}")
     project.until_settled(ticket)
     log = project.squad.client.log(ticket).text
@@ -111,6 +137,27 @@ def test_a_person_opens_a_host_to_an_agent_that_works(project: Project, legion: 
         project.until_settled(again)
         assert "again" in legion.client.diff(again).text
         assert not asked(legion, again)
+
+
+@attack(Attacker.AGENT, Door.SANDBOX)
+def test_no_socket_of_this_machine_and_no_route_of_legion_answers_an_agent(legion: Squad, tmp_path: Path):
+    routes = [(method, re.sub(r"{[^}]*}", "1", one.path)) for one in TABLE.entries for method in one.methods or ["GET"]]
+    with socket.socket(socket.AF_UNIX) as near, socket.socket(socket.AF_UNIX) as abstract:
+        near.bind(str(tmp_path / "near.sock"))
+        abstract.bind(f"\0{tmp_path}")
+        for one in (near, abstract):
+            one.listen()
+        connections = psutil.net_connections("all")
+        sockets = sorted({str(one.laddr) for one in connections if one.family is socket.AF_UNIX and one.laddr})
+        assert {str(tmp_path / "near.sock"), f"@{tmp_path}"} <= set(sockets), sockets
+        assert len(routes) > 200
+        tried = {"sockets": sockets, "ports": list(listening()), "routes": routes}
+        repository = Repository(tmp_path / "walk", CONFIG)
+        repository.commit("what is tried", {"tried.json": json.dumps(tried), "walk.py": WALK})
+        project = legion.adopt(repository)
+        ticket = project.dispatch("Walk", "python3 walk.py")
+        project.until_settled(ticket)
+        assert legion.client.log(ticket).text.strip().splitlines() == ["done"]
 
 
 def test_services_that_a_project_names_are_proposed_and_tested(legion: Squad, tmp_path: Path):

@@ -29,6 +29,8 @@ _WAITING = 60.0
 """Seconds that the first bytes of a client may take."""
 _IDLE = 3600.0
 _LINE = re.compile(rb"([A-Z]{1,20}) (\S{1,8192}) HTTP/1\.[01]")
+_PLAIN_HTTP = 80
+_ASK = "Ask the person to allow it in `sandbox.allow` of their settings."
 _NOT_PASSED_ON = (b"proxy-connection", b"proxy-authorization", b"connection", b"keep-alive", b"host")
 
 
@@ -77,6 +79,15 @@ class EgressProxy:
         elif first:
             self._http(client)
 
+    def serve_named(self, host: str, port: int, client: socket.socket) -> None:
+        """A client that knows of no proxy: it connects to the address that it got for the name."""
+        try:
+            with self._connected(host, port, tls=True) as server:
+                self._tunnel(client, server, host, port, b"")
+        except EgressRefused as why:
+            if port == _PLAIN_HTTP:
+                _answer(client, 403, f"Legion: {why} {_ASK}")
+
     def _http(self, client: socket.socket) -> None:
         head, rest = _head(client)
         line, _, fields = head.partition(b"\r\n")
@@ -107,7 +118,7 @@ class EgressProxy:
                 server.sendall(b"\r\n".join([line, named, *kept, b"Connection: close", b"", b""]) + rest)
                 pump(client, server)
         except EgressRefused as why:
-            _answer(client, 403, f"Legion: {why} Ask the person to allow it in `sandbox.allow` of their settings.")
+            _answer(client, 403, f"Legion: {why} {_ASK}")
         except ValueError as wrong:
             _answer(client, 400, f"Legion: {wrong}.")
         except OSError as broken:
@@ -317,18 +328,10 @@ def _answer(client: socket.socket, status: int, sentence: str) -> None:
 
 
 def variables(places: str = "") -> dict[str, str]:
-    """What makes the usual programs use the proxy: curl, git, pip, uv, npm, cargo, go, apt, node, maven, gradle."""
-    http, socks = f"http://127.0.0.1:{PORT}", f"socks5h://127.0.0.1:{PORT}"
+    """What leads most programs to the proxy: curl, git, pip, uv, npm, cargo, go, apt. Those that know of none reach the
+    usual ports all the same (`bridge`). No SOCKS: httpx would need a package.
+    """
     direct = "localhost,127.0.0.1,::1" + (f",{places}" if places else "")
-    named = {"HTTP_PROXY": http, "HTTPS_PROXY": http, "ALL_PROXY": socks, "NO_PROXY": direct}
-    java = " ".join(
-        f"-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort={PORT} -D{kind}.nonProxyHosts=localhost|127.*"
-        for kind in ("http", "https")
-    )
-    return {
-        **named,
-        **{name.lower(): value for name, value in named.items()},
-        "NODE_USE_ENV_PROXY": "1",
-        "MAVEN_OPTS": java,
-        "GRADLE_OPTS": java,
-    }
+    proxy = f"http://127.0.0.1:{PORT}"
+    named = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": direct}
+    return {**named, **{name.lower(): value for name, value in named.items()}, "NODE_USE_ENV_PROXY": "1"}

@@ -200,6 +200,9 @@ def _places(sandbox: Sandbox) -> Iterator[str]:
         for name in ("sys", "sysrq-trigger", "fs", "irq", "bus", "acpi", "scsi", "mtrr"):
             yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
     yield from etc.binds() if sandbox.etc is None else ("--ro-bind", str(sandbox.etc), "/etc")
+    if sandbox.bridge is not None and Path(sandbox.etc or "/etc", "resolv.conf").exists():
+        # Without a name in it, resolvers ask this machine: the bridge.
+        yield from ("--ro-bind", "/dev/null", "/etc/resolv.conf")
     yield from _private_places(sandbox)
 
 

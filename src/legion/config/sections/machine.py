@@ -206,7 +206,7 @@ class SandboxSettings:
         read=_services,
         show=lambda services: [one if isinstance(one, int) else str(one) for one in services],
         help="Services of this machine that agents and checks reach: ports of its loopback, and sockets by their path. "
-        "Whoever reaches /var/run/docker.sock can do all on this machine that you can.",
+        "A program that reaches /var/run/docker.sock can do all that you can.",
     )
     system_calls: SystemCalls = choice(
         SystemCalls.FILTERED,

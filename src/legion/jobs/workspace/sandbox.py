@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from legion.config.guess.repository import Folder, local_services
 from legion.config.sections.machine import NetworkMode, SandboxMode, SystemCalls
 from legion.domain import shell
 from legion.domain.egress import EgressMode, EgressPolicy, narrowed, parse_places
+from legion.domain.text import to_json
 from legion.git.core.command import git_program
 from legion.git.trees.live import LiveTree
 from legion.git.trees.obstacles import remove_pipes
@@ -26,6 +28,7 @@ from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
 from legion.store.board import questions
 from legion.system import process
 from legion.system.cgroups import GroupLimits, machine_memory
+from legion.system.paths import user_config_file
 from legion.system.process import FinishedProcess
 
 _MEMORY_SHARE = 0.75
@@ -77,6 +80,16 @@ def bridge(context: Trees, project: ProjectContext) -> NetworkBridge | None:
         forwards=(*(one for one in settings.local if isinstance(one, int)), *_named_ports(settings.env)),
         sockets=tuple(one for one in settings.local if isinstance(one, Path)),
     )
+
+
+def service_notes(context: Trees, files: Folder) -> list[str]:
+    """What the person may set, as a sentence, where the project uses services of this machine."""
+    settings, wanted = context.user.sandbox, local_services(files)
+    if settings.network is NetworkMode.HOST or not is_on(context) or set(wanted) <= set(settings.local):
+        return []
+    local = [one if isinstance(one, int) else str(one) for one in dict.fromkeys((*settings.local, *wanted))]
+    setting = f"`local = {to_json(local)}` under [sandbox] in {user_config_file()}"
+    return [f"Its files name services of this machine. Agents and checks reach them with {setting}."]
 
 
 def _named_ports(names: Iterable[str]) -> Iterator[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 from dataclasses import replace
@@ -13,8 +12,7 @@ from pathlib import Path
 from legion.config.files.project import FILE, hash_of, parse
 from legion.config.files.user import worktrees_folder
 from legion.config.guess.legion_toml import Guess, guess
-from legion.config.guess.repository import Folder, local_services
-from legion.config.sections.machine import NetworkMode
+from legion.config.guess.repository import Folder
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.landing.filter_rules import filter_sentence, refusal
@@ -136,7 +134,7 @@ def add(context: Trees, request: AddProject) -> ProjectAdded:
             *first.notes,
             *_notes(facts, there, known=known and moved is None and not request.dry_run, trusted=trusted),
             *_filter_notes(facts),
-            *_service_notes(context, root),
+            *sandbox.service_notes(context, Folder(tuple(file_names(root)), partial(_text_of, root))),
             *(_filter_faults(context, project) if project is not None and not request.dry_run else []),
         ],
     )
@@ -404,16 +402,6 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
 
 def _submodules(facts: RepositoryFacts) -> tuple[Submodule, ...]:
     return submodules(History(facts.common_dir), facts.head or "", facts.common_dir / "modules")
-
-
-def _service_notes(context: Trees, root: Path) -> list[str]:
-    settings = context.user.sandbox
-    wanted = local_services(Folder(tuple(file_names(root)), partial(_text_of, root)))
-    if set(wanted) <= set(settings.local) or not sandbox.is_on(context) or settings.network is NetworkMode.HOST:
-        return []
-    local = [one if isinstance(one, int) else str(one) for one in dict.fromkeys((*settings.local, *wanted))]
-    setting = f"`local = {json.dumps(local)}` under [sandbox] in {user_config_file()}"
-    return [f"Its files name services of this machine. Agents and checks reach them with {setting}."]
 
 
 def _filter_notes(facts: RepositoryFacts) -> list[str]:
