@@ -148,9 +148,9 @@ def internet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Pa
         made = ("-keyout", f"{name}.key", "-out", f"{name}.pem", *more)
         words = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *made)
         subprocess.run(words, cwd=folder, check=True, capture_output=True)
-    for words in (["init", "-q", "src"], ["-C", "src", "commit", "-q", "--allow-empty", "-m", "first"]):
+    for asked in (["init", "-q", "src"], ["-C", "src", "commit", "-q", "--allow-empty", "-m", "first"]):
         identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-        subprocess.run(["git", *identity, *words], cwd=folder, check=True)
+        subprocess.run(["git", *identity, *asked], cwd=folder, check=True)
     subprocess.run(["git", "clone", "-q", "--bare", "src", "tiny.git"], cwd=folder, check=True)
     subprocess.run(["git", "-C", "tiny.git", "update-server-info"], cwd=folder, check=True)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

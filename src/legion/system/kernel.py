@@ -7,6 +7,7 @@ import ctypes
 import os
 import struct
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 _M_ARENA_MAX = -8
@@ -53,18 +54,34 @@ def adopt_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def has_our_users(pid: int) -> bool:
+    return Path("/proc/self/ns/user").stat().st_ino == Path(f"/proc/{pid}/ns/user").stat().st_ino
+
+
 def enter_network(pid: int) -> None:
-    """This process moves into the network of another one, by way of the users of that one where they differ.
+    """This process moves into the network of one that has other users, by way of those.
 
     Raises OSError. It has to be a process of one thread, and cannot return.
     """
-    places = [Path(f"/proc/{pid}/ns/{kind}") for kind in ("user", "net")]
-    with contextlib.ExitStack() as opened:
-        handles = [opened.enter_context(place.open("rb")) for place in places]
-        same = Path("/proc/self/ns/user").stat().st_ino == os.fstat(handles[0].fileno()).st_ino
-        for handle in handles[same:]:
-            if _libc is None or _libc.setns(handle.fileno(), 0):
-                raise OSError(ctypes.get_errno(), "a sandbox's network could not be entered")
+    with Path(f"/proc/{pid}/ns/user").open("rb") as users, Path(f"/proc/{pid}/ns/net").open("rb") as network:
+        _enter(users.fileno())
+        _enter(network.fileno())
+
+
+@contextlib.contextmanager
+def network_of(pid: int) -> Iterator[None]:
+    """This thread is in the network of a process that has our users. Raises OSError."""
+    with Path("/proc/thread-self/ns/net").open("rb") as ours, Path(f"/proc/{pid}/ns/net").open("rb") as theirs:
+        _enter(theirs.fileno())
+        try:
+            yield
+        finally:
+            _enter(ours.fileno())
+
+
+def _enter(handle: int) -> None:
+    if _libc is None or _libc.setns(handle, 0):
+        raise OSError(ctypes.get_errno(), "a sandbox's network could not be entered")
 
 
 def landlock_version() -> int:

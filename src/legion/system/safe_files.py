@@ -120,3 +120,8 @@ def _parent(root: Path, path: str, *, make: bool) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def text_behind(root: Path, name: str) -> str:
+    """The text of a file of the repository, also behind links that stay in it; empty where there is none."""
+    return (read(root, behind(root, name)) or b"").decode("utf-8", "replace")

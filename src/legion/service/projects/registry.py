@@ -134,7 +134,7 @@ def add(context: Trees, request: AddProject) -> ProjectAdded:
             *first.notes,
             *_notes(facts, there, known=known and moved is None and not request.dry_run, trusted=trusted),
             *_filter_notes(facts),
-            *sandbox.service_notes(context, Folder(tuple(file_names(root)), partial(_text_of, root))),
+            *sandbox.service_notes(context, Folder(tuple(file_names(root)), partial(safe_files.text_behind, root))),
             *(_filter_faults(context, project) if project is not None and not request.dry_run else []),
         ],
     )
@@ -427,11 +427,12 @@ def _guessed(context: Board, facts: RepositoryFacts, root: Path) -> Guess:
     """A legion.toml for this checkout, from its files and the programs on this machine."""
     path = shell_variables.current(context, facts.common_dir, facts.root).get("PATH")
     installed = cache(lambda program: shutil.which(program, path=path) is not None)
-    return guess(file_names(root), partial(_text_of, root), installed, tagged=bool(History(facts.common_dir).tags()))
-
-
-def _text_of(root: Path, name: str) -> str:
-    return (safe_files.read(root, safe_files.behind(root, name)) or b"").decode("utf-8", "replace")
+    return guess(
+        file_names(root),
+        partial(safe_files.text_behind, root),
+        installed,
+        tagged=bool(History(facts.common_dir).tags()),
+    )
 
 
 def _own_text(file: Path) -> str | None:
