@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -24,13 +25,13 @@ from legion.drivers import Child, Ending, EndKind, Program, StartFailed, registr
 from legion.runner import lease, load, tree
 from legion.runner.child import Deaths, RunChild
 from legion.runner.control import ControlServer, gate
-from legion.runner.group import LimitedGroup
 from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.output import OutputFile
 from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
 from legion.runner.spec import RunFolder, RunnerError, RunResult, RunSpec, read_spec, write_result
 from legion.runner.viewers import ViewerServer
-from legion.system import crash, files, folder_watch, kernel
+from legion.system import cgroups, crash, files, folder_watch, kernel
+from legion.system.cgroups import GroupLimits, ProcessGroup
 from legion.system.crash import Point
 
 _UNTIL_THERE_IS_ROOM = 0.5
@@ -39,6 +40,36 @@ _FOLDER_EVERY = 5.0
 _LONGEST_FAULT = 1000
 _MOST_REFUSALS = 200
 """Places of one run that are recorded."""
+
+
+class LimitedGroup:
+    """The group of one run. Where this machine has none, its programs start without limits, as doctor reports."""
+
+    def __init__(self, run_dir: Path, limits: GroupLimits) -> None:
+        self._limits = limits
+        home = None if limits.is_empty else cgroups.find()
+        self._group: ProcessGroup | None = None if home is None else home.group(run_dir)
+
+    @contextlib.contextmanager
+    def joined(self) -> Iterator[None]:
+        """The programs that are started inside are limited."""
+        with contextlib.ExitStack() as stack:
+            if self._group is not None:
+                try:
+                    # Each time: an empty group may have been swept away.
+                    self._group.make(self._limits)
+                    stack.enter_context(self._group.joined())
+                except OSError as failure:
+                    sys.stderr.write(f"The run has no limits of memory and processes: {failure}\n")
+            yield
+
+    def close(self, message: str) -> str:
+        """Remove the group. Returns the message about the end of the run, with the limit that it reached."""
+        if self._group is None:
+            return message
+        trouble = self._group.trouble(self._limits)
+        self._group.remove()
+        return f"{message} {trouble}".strip()
 
 
 class StartReply(Enum):

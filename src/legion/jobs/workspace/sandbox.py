@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from legion.domain import shell
 from legion.domain.egress import EgressMode, EgressPolicy, narrowed, parse_places
 from legion.domain.text import to_json
 from legion.git.core.command import git_program
+from legion.git.person.inspect import file_names
 from legion.git.trees.live import LiveTree
 from legion.git.trees.obstacles import remove_pipes
 from legion.jobs.board import Board
@@ -26,7 +28,7 @@ from legion.runner.bridge import NetworkBridge
 from legion.runner.egress import UpstreamProxy
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
 from legion.store.board import questions
-from legion.system import process
+from legion.system import process, safe_files
 from legion.system.cgroups import GroupLimits, machine_memory
 from legion.system.paths import user_config_file
 from legion.system.process import FinishedProcess
@@ -82,9 +84,10 @@ def bridge(context: Trees, project: ProjectContext) -> NetworkBridge | None:
     )
 
 
-def service_notes(context: Trees, files: Folder) -> list[str]:
+def service_notes(context: Trees, root: Path) -> list[str]:
     """What the person may set, as a sentence, where the project uses services of this machine."""
-    settings, wanted = context.user.sandbox, local_services(files)
+    settings = context.user.sandbox
+    wanted = local_services(Folder(tuple(file_names(root)), partial(safe_files.text_behind, root)))
     if settings.network is NetworkMode.HOST or not is_on(context) or set(wanted) <= set(settings.local):
         return []
     local = [one if isinstance(one, int) else str(one) for one in dict.fromkeys((*settings.local, *wanted))]

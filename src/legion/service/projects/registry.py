@@ -12,7 +12,6 @@ from pathlib import Path
 from legion.config.files.project import FILE, hash_of, parse
 from legion.config.files.user import worktrees_folder
 from legion.config.guess.legion_toml import Guess, guess
-from legion.config.guess.repository import Folder
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.landing.filter_rules import filter_sentence, refusal
@@ -134,7 +133,7 @@ def add(context: Trees, request: AddProject) -> ProjectAdded:
             *first.notes,
             *_notes(facts, there, known=known and moved is None and not request.dry_run, trusted=trusted),
             *_filter_notes(facts),
-            *sandbox.service_notes(context, Folder(tuple(file_names(root)), partial(safe_files.text_behind, root))),
+            *sandbox.service_notes(context, root),
             *(_filter_faults(context, project) if project is not None and not request.dry_run else []),
         ],
     )
@@ -393,9 +392,9 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
         notes.append("This is a shallow clone: agents see its history only as far as it goes.")
     missing = [one.path for one in _submodules(facts) if not one.repository.is_dir()]
     if missing:
+        empty = ", ".join(missing[:5])
         notes.append(
-            f"Submodules that your clone does not have stay empty in worktrees ({', '.join(missing[:5])}): run "
-            "`git submodule update --init --recursive`."
+            f"These submodules stay empty in worktrees: {empty}; run `git submodule update --init --recursive`."
         )
     return notes
 
