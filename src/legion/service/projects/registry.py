@@ -393,9 +393,7 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     missing = [one.path for one in _submodules(facts) if not one.repository.is_dir()]
     if missing:
         empty = ", ".join(missing[:5])
-        notes.append(
-            f"These submodules stay empty in worktrees: {empty}; run `git submodule update --init --recursive`."
-        )
+        notes.append(f"Submodules stay empty in worktrees ({empty}): run `git submodule update --init --recursive`.")
     return notes
 
 
