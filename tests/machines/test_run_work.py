@@ -15,7 +15,7 @@ from legion.domain.machines.machine import PlacementState
 from legion.domain.runs import Outcome, Run
 from legion.git.core.errors import GitError
 from legion.jobs.machine_runs import packs, remote
-from legion.jobs.supervise.outcome import outcome
+from legion.jobs.supervise.outcome import run_outcome
 from legion.jobs.workspace.save import Saved
 from legion.machine.work import REPORTED, RunWork
 from legion.machine.worker import Worker, opened
@@ -121,7 +121,7 @@ def test_a_runner_that_answers_late_is_adopted(bench: Bench):
     assert bench.head.placed(run).state is PlacementState.ENDED
     result = read_result(bench.head.board.data.runs / run.name)
     assert result is not None, "its end is that of its program"
-    assert outcome(EndedRun(result))[0] is Outcome.FINISHED
+    assert run_outcome(EndedRun(result))[0] is Outcome.FINISHED
 
 
 class BrokenAfterStart(RunWork):
@@ -177,7 +177,7 @@ def test_a_finished_run_whose_tree_could_not_be_saved_is_lost_and_its_snapshot_n
     context = head.board.context
     result = read_result(head.board.data.runs / run.name)
     assert result is not None
-    assert outcome(EndedRun(result))[0] is Outcome.FINISHED
+    assert run_outcome(EndedRun(result))[0] is Outcome.FINISHED
     assert remote._ended(context, run, head.placed(run)) == LostRun()
     assert "No space left on device" in remote.why_lost(context, run)
     saved = remote.saved(context, context.project(1), head.board.tickets[1], run)

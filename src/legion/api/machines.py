@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from fastapi.concurrency import run_in_threadpool
 from pydantic import TypeAdapter, ValidationError
@@ -37,6 +37,7 @@ from legion.api.json_response import JSONResponse
 from legion.api.machine_news import LOOK_AGAIN, NewsBell
 from legion.api.problems import GuardRefusal
 from legion.api.route_table import MOST_BYTES_WITHOUT_LOGIN
+from legion.domain.text import AnyJson
 from legion.service.machines.dial_in import TOKEN, DialIn, MachineOld, RelayDoor, WrongOffset
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound, Retryable
 from legion.wire.machines import (
@@ -73,6 +74,10 @@ class MachineIdentity(Enum):
     """The token of a machine."""
 
 
+MachineRecord: TypeAlias = Any
+"""A record that only the service reads."""
+
+
 @dataclass(frozen=True)
 class MachineRoute:
     method: str
@@ -88,7 +93,7 @@ class MachineCall:
 
     request: Request
     head: DialIn
-    machine: Any
+    machine: MachineRecord
     """A record that only the service reads; None where the identity is no machine's."""
     body: IncomingBody
 
@@ -207,7 +212,7 @@ async def _beat(call: MachineCall) -> Response:
 async def _news(
     request: Request,
     head: DialIn,
-    machine: Any,  # noqa: ANN401 - a record that only the service reads
+    machine: MachineRecord,
     wanted: MachineBeat,
     news: asyncio.Event,
     deadline: float,
@@ -356,7 +361,7 @@ ROUTES = (
 """All that is served to machines. What is about a run is answered only to the machine that was given it."""
 
 
-async def _machine(request: Request, head: DialIn) -> Any:  # noqa: ANN401 - a record that only the service reads
+async def _machine(request: Request, head: DialIn) -> MachineRecord:
     try:
         return await run_in_threadpool(head.machine, _token(request))
     except NotAllowed as refused:
@@ -389,7 +394,7 @@ async def _body(call: MachineCall, kind: type[Parsed]) -> Parsed:
     return parsed
 
 
-def _known(kind: type, facts: Any) -> Any:  # noqa: ANN401 - any JSON
+def _known(kind: type, facts: AnyJson) -> AnyJson:
     """Without the fields that a newer machine sends."""
     names = getattr(kind, "__dataclass_fields__", {})
     return {name: value for name, value in facts.items() if name in names} if isinstance(facts, dict) else facts

@@ -61,14 +61,14 @@ class McpApp:
             return self._manager
 
     def _made(self) -> StreamableHTTPSessionManager:
-        from mcp.server import Server  # noqa: PLC0415
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
+        from mcp.server import Server
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         server: Server[Any] = Server(SERVER, version=__version__, on_list_tools=self._list, on_call_tool=self._call)
         return StreamableHTTPSessionManager(server, json_response=True, stateless=True)
 
     async def _list(self, context: ServerRequestContext[Any, Any], _params: object) -> ListToolsResult:
-        from mcp.types import ListToolsResult, Tool  # noqa: PLC0415
+        from mcp.types import ListToolsResult, Tool
 
         caller = _caller(context)
         listed = await self._waiters.run(caller.id, partial(self._callers.tools, caller))
@@ -88,7 +88,7 @@ class McpApp:
         )
 
     async def _call(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
-        from mcp.types import CallToolResult, TextContent  # noqa: PLC0415
+        from mcp.types import CallToolResult, TextContent
 
         wanted = ToolCall(arguments=params.arguments or {}, request=_request(params))
         caller, request = _caller(context), context.request

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from legion.config.files import project as projects
 from legion.config.files import user as users
-from legion.config.files.project import ProjectConfig
+from legion.config.files.project import ProjectConfig, flatten
 from legion.config.files.user import UserConfig
 
 DEFAULT = "default"
@@ -25,7 +24,7 @@ def explain(project: ProjectConfig | None, project_origin: str, user: UserConfig
     """The project's settings first, then the person's. Outside a project there are only the latter."""
     rows: list[ExplainedSetting] = []
     if project is not None:
-        rows += _rows(projects.flatten(project), project.stated, project_origin)
+        rows += _rows(flatten(project), project.stated, project_origin)
     return rows + list(_rows(users.flatten(user), user.stated, user.origin))
 
 

@@ -17,7 +17,7 @@ def main() -> int:
     options = parser.parse_args()
     with imports.without_gc():
         # Inside the block: imports take most of the time of a start.
-        from legion.daemon.main import serve  # noqa: PLC0415
+        from legion.daemon.main import serve
     return serve(options.port, options.host, options.data_dir, standby=options.standby)
 
 

@@ -86,8 +86,8 @@ def refuse_all_addresses(host: str) -> None:
 def serve_machines(data: DataDir, head: DialIn, host: str, port: int) -> tuple[MachineAddress, ServerThread, str]:
     """Serve this address, or the next free port there. Also returns the fingerprint of the folder's authority."""
     # Only for heads of machines: both import libraries that take a while.
-    from legion.api.machines import make_machine_app  # noqa: PLC0415
-    from legion.daemon.certificate import Certificate  # noqa: PLC0415
+    from legion.api.machines import make_machine_app
+    from legion.daemon.certificate import Certificate
 
     keys = data.root / "machine-keys"
     certificate = Certificate.of(keys, host)
@@ -105,7 +105,7 @@ def machine_part(user: UserConfig) -> MachinePart:
     if not user.daemon.database:
         return MachinePart(times=times)
     # Only for heads on Postgres: the library takes a while to import.
-    from legion.jobs.machines.postgres_queue import PostgresQueue  # noqa: PLC0415
+    from legion.jobs.machines.postgres_queue import PostgresQueue
 
     try:
         return MachinePart(engine=PostgresQueue(user.daemon.database), times=times)

@@ -340,7 +340,7 @@ def _news_of_others(context: Context) -> HeadNews | None:
     if not url:
         return None
     # Only for heads on Postgres, whose driver is optional.
-    from legion.store.database.head_news import HeadNews  # noqa: PLC0415
+    from legion.store.database.head_news import HeadNews
 
     addresses_of_all = HeadAddresses(context.data)
     bells = context.machines.bells

@@ -132,7 +132,7 @@ class PageServer:
         self._fingerprint = ""
         if wanted.tls:
             # Only for those who want TLS: the library takes a while to import.
-            from legion.daemon.certificate import Certificate  # noqa: PLC0415
+            from legion.daemon.certificate import Certificate
 
             certificate = Certificate.of(self._keys, wanted.host)
             chain, key = str(certificate.chain), str(certificate.key)

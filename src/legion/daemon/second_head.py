@@ -61,7 +61,7 @@ def _serve(
     host: str, port: int, user: UserConfig, data: DataDir, store: Store, announce: Callable[[str], None]
 ) -> None:
     # Only for heads on Postgres, whose driver is optional.
-    from legion.store.database.head_news import HeadNews  # noqa: PLC0415
+    from legion.store.database.head_news import HeadNews
 
     news = HeadNews(user.daemon.database, store, on_run=lambda run: None)
     context = Context(

@@ -10,8 +10,10 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+AnyJson: TypeAlias = Any
+"""What JSON can hold."""
 _Value = TypeVar("_Value")
 
 _DEEPEST = 100
@@ -106,7 +108,7 @@ def to_json(value: object, **options: Any) -> str:
     return json.dumps(in_all(value, whole), **options) if suspect else text
 
 
-def from_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
+def from_json(text: str) -> AnyJson:
     """What an earlier release wrote may hold halves."""
     value = json.loads(text)
     return in_all(value, whole) if "\\ud" in text else value

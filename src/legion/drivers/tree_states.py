@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from legion.system import process
 from legion.system.process import ProgramMissing
@@ -44,8 +45,8 @@ class StateStore:
     most_bytes: int
 
     @staticmethod
-    def from_json(facts: Mapping[str, object]) -> StateStore:
-        return StateStore(**facts)  # type: ignore[arg-type]
+    def from_json(facts: Mapping[str, Any]) -> StateStore:
+        return StateStore(**facts)
 
 
 @dataclass(frozen=True, kw_only=True)

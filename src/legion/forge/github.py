@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from legion.domain.forge.issues import ForgeComment, ForgeIssue
 from legion.domain.forge.pulls import CiResult, ForgeCheck, ForgeReview, PullRequest, PullState, ReviewRuling
+from legion.domain.text import AnyJson
 from legion.forge import ForgeRepository, GitRemote
 from legion.forge.errors import ForgeMoved, ForgeProblem, ForgeRefused, MergeRefused
 from legion.forge.http import ForgeHttp, HttpReply, is_local, refuse_open_http
@@ -271,7 +272,7 @@ class GitHub:
     def _login(self) -> str:
         return str(self._get("/user")["login"]) if self._source is None else self._source.login()
 
-    def _get(self, path: str) -> Any:  # noqa: ANN401 - JSON
+    def _get(self, path: str) -> AnyJson:
         reply = self._http.get(path)
         self._raise_unless(reply, 200)
         return reply.body

@@ -106,7 +106,7 @@ def _asked(context: Context, asked: AskedConversation, question: str, model: str
             outcome.record_usage(context, this_run, event)
         with context.store.write() as tx:
             runs.end_ask(tx, this_run.id)
-    how, detail = outcome.outcome(ended)
+    how, detail = outcome.run_outcome(ended)
     if how is not Outcome.FINISHED and asked.tree is not None and not asked.tree.is_dir():
         return None
     if how in (Outcome.LIMITED, Outcome.LOST, Outcome.STOPPED):

@@ -24,7 +24,7 @@ from legion.jobs.agent.preparation import RelayAddress
 from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import FILE, MachineJob
-from legion.jobs.supervise import outcome as judging
+from legion.jobs.supervise.outcome import run_outcome
 from legion.jobs.workspace import environment, quota, setup
 from legion.jobs.workspace.save import Saved, save
 from legion.machine import job_tree, mirror
@@ -309,7 +309,7 @@ class RunWork:
 
     def _release(self, ended: EndedRun | LostRun) -> None:
         """Undo what was prepared, and release the slot."""
-        outcome, detail = judging.outcome(ended)
+        outcome, detail = run_outcome(ended)
         environment.release(self._context, self.job.run, outcome)
         with self._context.store.write() as tx:
             known = runs.get(tx, self.job.run.id)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from legion import __version__
-from legion.config.files import user as settings
+from legion.config.files import user
 from legion.config.files.current import CurrentSettings
 from legion.domain.errors import StateConflict
 from legion.domain.machines.condition import LeasePhase, LeaseTimes, phase
@@ -381,7 +381,7 @@ def opened(data: DataDir, membership: Membership) -> Iterator[Worker]:
             data=data,
             store=store,
             launcher=launcher,
-            settings=CurrentSettings(settings.load()),
+            settings=CurrentSettings(user.load()),
             sandbox=probe(),
             url="",
             machine=membership.name,

@@ -29,8 +29,8 @@ from legion.domain.questions import (
 )
 from legion.domain.tickets.ladder import has_attempts
 from legion.jobs.board import Board
-from legion.jobs.supervise import questions as run_questions
 from legion.jobs.supervise import usage
+from legion.jobs.supervise.questions import grant, permit, settle, settle_overdue
 from legion.jobs.trees import Trees
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
@@ -47,12 +47,12 @@ _GONE = "its agent had ended"
 
 
 def inbox(context: Board) -> Inbox:
-    run_questions.settle_overdue(context)
+    settle_overdue(context)
     with context.store.read() as tx:
-        return Inbox(questions=lines(tx, questions.open_ones(tx)))
+        return Inbox(questions=question_lines(tx, questions.open_ones(tx)))
 
 
-def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine]:
+def question_lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine]:
     shown = tuple(waiting)
     on_board = tickets.states_of(tx, {one.ticket for one in shown if one.ticket is not None})
     titles = {ticket.id: ticket.spec.title for ticket in tickets.get_many(tx, on_board)}
@@ -73,7 +73,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
 
 def answer(context: Trees, question_id: int, given: AnswerQuestion) -> Answered:
     """Settle a question. The first of three counts: a person here, the run's own journal, or the deadline."""
-    run_questions.settle_overdue(context)
+    settle_overdue(context)
     with context.store.read() as tx:
         question = questions.get(tx, question_id)
     choice = chosen(question, _choice(given))
@@ -109,7 +109,7 @@ def answer(context: Trees, question_id: int, given: AnswerQuestion) -> Answered:
         hire.give_more(context, tx, settled)
         name = agents.get(tx, settled.agent).name if settled.agent else ""
     if settled.kind is QuestionKind.NETWORK and settled.choice == YES:
-        run_questions.grant(context, settled)
+        grant(context, settled)
     message = fixed or _consequence(context, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
 
@@ -132,7 +132,7 @@ def _answer_permission(context: Board, question: Question, choice: str, why: str
         current = questions.get(tx, question.id)
         if current.settled_at is not None:
             raise StateConflict(_settled(current))
-        reached = run_questions.permit(context, question, allowed=allowed, why=why)
+        reached = permit(context, question, allowed=allowed, why=why)
         allowed, why = (allowed, why) if reached else (False, _GONE)
         by = SettledBy.PERSON if reached else SettledBy.END
         questions.settle(tx, question.id, choice if reached else NO, why, by=by)
@@ -158,7 +158,7 @@ def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Quest
     current = questions.get(tx, question.id)
     if current.settled_at is not None:
         raise StateConflict(_settled(current))
-    return run_questions.settle(tx, question, choice, why)
+    return settle(tx, question, choice, why)
 
 
 def _consequence(context: Board, settled: Question, name: str) -> str:

@@ -7,7 +7,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from enum import Flag, auto
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 TicketId = int
 PlanId = int
@@ -157,6 +157,8 @@ class Operation:
         return found
 
 
+AnyAnswer: TypeAlias = Any
+"""The row says which."""
 _Declared = TypeVar("_Declared", bound=Callable[..., Any])
 
 
@@ -183,7 +185,7 @@ def operation(
             return self.perform(made, dict(arguments))
 
         setattr(call, _ROW, made)
-        return call  # type: ignore[return-value]  # the same signature, by bind
+        return cast(_Declared, call)
 
     return row
 
@@ -191,11 +193,11 @@ def operation(
 class Table:
     """A class whose methods are rows. A subclass performs them, by `perform` or one by one."""
 
-    def perform(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
+    def perform(self, row: Operation, arguments: Mapping[str, Any]) -> AnyAnswer:
         """Do what the row asks for, with arguments by name in the row's order."""
         raise NotImplementedError(row.name)
 
-    def call(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
+    def call(self, row: Operation, arguments: Mapping[str, Any]) -> AnyAnswer:
         """Call the row's method, with arguments by name."""
         positional = [arguments[one.name] for one in row.parameters if one.kind is one.POSITIONAL_ONLY]
         return getattr(self, row.name)(*positional, **{one.name: arguments[one.name] for one in row.in_query})

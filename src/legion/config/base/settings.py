@@ -58,12 +58,12 @@ REQUIRED: Any = dataclasses.MISSING
 """Instead of a default, for a setting that must be there."""
 
 
-def setting(default: object, **rule: Any) -> Any:  # noqa: ANN401 - a field of the declared type
+def setting(default: object, **rule: Any) -> Any:
     """The field of a section, with the arguments of its SettingRule. Type checkers take it for the default."""
     return dataclasses.field(default=default, metadata={_RULE: SettingRule(**rule)})
 
 
-def whole(default: int, low: int, high: int, *, help: str) -> Any:  # noqa: ANN401
+def whole(default: int, low: int, high: int, *, help: str) -> Any:
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise Unfit(value)
@@ -72,7 +72,7 @@ def whole(default: int, low: int, high: int, *, help: str) -> Any:  # noqa: ANN4
     return setting(default, allowed=f"a whole number from {low} to {high}", help=help, read=read)
 
 
-def number(default: float, low: float, high: float, *, unit: str, help: str) -> Any:  # noqa: ANN401
+def number(default: float, low: float, high: float, *, unit: str, help: str) -> Any:
     def read(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise Unfit(value)
@@ -84,7 +84,7 @@ def number(default: float, low: float, high: float, *, unit: str, help: str) -> 
     return setting(default, allowed=f"{unit} from {low:g} to {high:.0f}", help=help, read=read, show=show)
 
 
-def flag(default: bool, *, help: str, former: str = "") -> Any:  # noqa: ANN401
+def flag(default: bool, *, help: str, former: str = "") -> Any:
     """true or false."""
 
     def read(value: object) -> bool:
@@ -97,7 +97,7 @@ def flag(default: bool, *, help: str, former: str = "") -> Any:  # noqa: ANN401
 
 def choice(
     default: Enum, kind: type[Enum] | None = None, *, help: str, old: Mapping[str, Enum] = MappingProxyType({})
-) -> Any:  # noqa: ANN401
+) -> Any:
     """One of the values of `kind`, which is the default's own if left out. `old`: names of earlier releases."""
     members = kind or type(default)
     values = [member.value for member in members]
@@ -120,7 +120,7 @@ def text(
     fits: Callable[[str], bool] = lambda value: True,
     show: Callable[[str], object] = lambda value: value,
     secret: bool = False,
-) -> Any:  # noqa: ANN401
+) -> Any:
     def read(value: object) -> str:
         plain = plain_text(value)
         if not fits(plain):
@@ -137,7 +137,7 @@ def texts(
     allowed: str,
     fault: Callable[[str], str | None] = lambda value: None,
     make: Callable[[str], object] = lambda value: value,
-) -> Any:  # noqa: ANN401
+) -> Any:
     """A list of texts. `fault` describes what is wrong with one, after "which"; `make` converts one."""
 
     def read(value: object) -> tuple[object, ...]:
@@ -228,7 +228,7 @@ def unknown(source: SettingsText, path: Path, known: Iterable[str]) -> BadInput:
     return source.fault(path, f"is not a setting; known here are {', '.join(names)}")
 
 
-def flatten(prefix: str, section: Any) -> list[tuple[str, object]]:  # noqa: ANN401 -- any dataclass of settings
+def flatten(prefix: str, section: Any) -> list[tuple[str, object]]:
     """A section as (key, plain value), in the order of its fields."""
     return [
         (f"{prefix}.{name}" if prefix else name, rule.show(getattr(section, name)))

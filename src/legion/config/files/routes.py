@@ -112,8 +112,9 @@ def _fits(table: dict[str, object]) -> bool:
 
 
 def _price(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value is None or (number and 0 <= float(value) < math.inf)  # type: ignore[arg-type]
+    if value is None or isinstance(value, bool):
+        return value is None
+    return isinstance(value, int | float) and 0 <= float(value) < math.inf
 
 
 def _plain(value: object) -> bool:

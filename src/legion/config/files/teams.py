@@ -18,8 +18,21 @@ from legion.config.base.settings import REQUIRED, Unfit, choice, plain_text, set
 from legion.config.base.source import SettingsText, line_of, read
 from legion.config.files.project import hash_of
 from legion.config.sections.machine import machine_labels
-from legion.domain.agents import teams as rules
-from legion.domain.agents.teams import Crew, Origin, Role, RolePart, Team, TeamStage
+from legion.domain.agents.teams import (
+    READING,
+    ROUNDS,
+    Crew,
+    Origin,
+    Role,
+    RolePart,
+    Team,
+    TeamStage,
+    assemble,
+    find_role,
+    find_team,
+    name_fault,
+    roles_fault,
+)
 from legion.domain.errors import BadInput
 from legion.domain.text import count
 from legion.system.paths import user_config_file
@@ -83,7 +96,7 @@ def _roles(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise Unfit(value)
     listed = tuple(plain_text(one) for one in value)
-    if fault := rules.roles_fault(listed):
+    if fault := roles_fault(listed):
         raise Unfit(list(listed), fault)
     return listed
 
@@ -134,7 +147,7 @@ class TeamFile:
     )
     about: str = text("", allowed="one line", fits=_one_line, help="What `legion team list` says of it.")
     rounds: int = whole(
-        rules.ROUNDS,
+        ROUNDS,
         1,
         MOST_ROUNDS,
         help="How many times its reviewers may reject a change; after the last one you are asked.",
@@ -156,15 +169,15 @@ class Definitions:
         found = self.team(team)
         for entry in found.roles:
             self._refuse_broken(DefinitionKind.ROLE, entry.partition(":")[0])
-        return rules.assemble(replace(found, file=self._place(found)), self.roles)
+        return assemble(replace(found, file=self._place(found)), self.roles)
 
     def team(self, name: str) -> Team:
         self._refuse_broken(DefinitionKind.TEAM, name)
-        return rules.find_team(name, self.teams)
+        return find_team(name, self.teams)
 
     def role(self, name: str) -> Role:
         self._refuse_broken(DefinitionKind.ROLE, name)
-        return rules.find_role(name, self.roles)
+        return find_role(name, self.roles)
 
     def reader(self, name: str) -> TeamStage:
         """A reviewer role outside of a team."""
@@ -291,7 +304,7 @@ def _persons(unreadable: dict[tuple[DefinitionKind, str], str]) -> Iterator[Defi
 
 
 def _source(one: DefinitionSource, section: type[RoleFile] | type[TeamFile]) -> SettingsText:
-    if fault := rules.name_fault(one.name):
+    if fault := name_fault(one.name):
         raise BadInput(f"The name of {one.file} {fault}: rename it.")
     source = read(one.text, one.file)
     known = settings.rules(section)
@@ -321,7 +334,7 @@ def _narrowed(role: Role, under: Role | None, source: SettingsText) -> Role:
 
 def _may(part: RolePart, under: Role | None) -> frozenset[str] | None:
     """The tools that a repository may give; None: all that the person's settings leave."""
-    standard = None if part is RolePart.BUILD else rules.READING
+    standard = None if part is RolePart.BUILD else READING
     if under is None or under.tools is None:
         return standard
     return under.tools

@@ -51,7 +51,7 @@ def file_fault(path: str) -> str | None:
     return "is a folder, so name the file itself" if path.endswith("/") else glob_fault(path)
 
 
-def _file(help: str) -> Any:  # noqa: ANN401
+def _file(help: str) -> Any:
     def read(value: object) -> str:
         path = settings.plain_text(value)
         why = file_fault(path) if path else None

@@ -54,7 +54,7 @@ def _shown(quiet: QuietHours | None) -> str:
     return "-".join(f"{minutes // _MINUTES:02}:{minutes % _MINUTES:02}" for minutes in (quiet.start, quiet.end))
 
 
-def quiet_hours(help: str) -> Any:  # noqa: ANN401
+def quiet_hours(help: str) -> Any:
     return setting(None, allowed='hours such as "22:00-07:00", or empty', help=help, read=_hours, show=_shown)
 
 

@@ -107,7 +107,7 @@ def _gigabytes(value: object) -> float | None:
     return float(value)
 
 
-def _folders(help: str) -> Any:  # noqa: ANN401
+def _folders(help: str) -> Any:
     return texts(
         allowed="a list of folders",
         fault=_folder_fault,
@@ -116,7 +116,7 @@ def _folders(help: str) -> Any:  # noqa: ANN401
     )
 
 
-def machine_labels(help: str) -> Any:  # noqa: ANN401
+def machine_labels(help: str) -> Any:
     return texts(allowed='a list of labels such as ["gpu"]', fault=lambda one: label_fault(one) or None, help=help)
 
 

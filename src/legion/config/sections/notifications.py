@@ -27,7 +27,7 @@ def _split_command(value: object) -> tuple[str, ...]:
         raise Unfit(value) from None
 
 
-def _command(help: str) -> Any:  # noqa: ANN401
+def _command(help: str) -> Any:
     allowed = "a command line with balanced quotes, or empty"
     return setting((), allowed=allowed, help=help, read=_split_command, show=shlex.join)
 
@@ -40,7 +40,7 @@ def _is_web(value: str) -> bool:
         return False
 
 
-def _web(help: str) -> Any:  # noqa: ANN401
+def _web(help: str) -> Any:
     return text("", allowed="a http:// or https:// address, or empty", fits=_is_web, secret=True, help=help)
 
 

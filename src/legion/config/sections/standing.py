@@ -15,7 +15,7 @@ def _role_fault(role: str) -> str | None:
     return None if role.strip() else "is no name of a role"
 
 
-def _roles(help: str) -> Any:  # noqa: ANN401
+def _roles(help: str) -> Any:
     return texts(allowed=f'a list of roles, or ["{ALL_ROLES}"]', fault=_role_fault, help=help)
 
 

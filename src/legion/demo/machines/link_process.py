@@ -15,7 +15,7 @@ import socket
 import struct
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from legion.demo.machines.link_state import GOOD, Flow, LinkState
@@ -114,9 +114,9 @@ class ForwardedConnection:
             target.write_eof()
 
 
-async def _first(wanted: object, reading: asyncio.Task[None]) -> None:
+async def _first(wanted: Awaitable[object], reading: asyncio.Task[None]) -> None:
     """Wait for a piece; raises what ended the reading, if it ended first."""
-    waiter = asyncio.ensure_future(wanted)  # type: ignore[call-overload]  # an awaitable
+    waiter = asyncio.ensure_future(wanted)
     done, _ = await asyncio.wait({waiter, reading}, return_when=asyncio.FIRST_COMPLETED)
     if reading in done:
         waiter.cancel()

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from legion.domain.errors import BadInput
-from legion.domain.plans import draft as drafts
+from legion.domain.plans import draft
 from legion.domain.plans.conditions import ResultCondition
 from legion.domain.plans.draft import MOST_TICKETS, MalformedDraft, PlanDraft
 from legion.domain.plans.template import Condition, Template, TemplateStep, Value, Variable, VariableType, awaited
@@ -63,7 +63,7 @@ def expand(template: Template, given: Mapping[str, str], files: Files) -> PlanDr
             f"fewer files or items{_or_larger_batches(template)}."
         )
     try:
-        return drafts.read({"summary": goal(template, values), "tickets": tickets})
+        return draft.read({"summary": goal(template, values), "tickets": tickets})
     except MalformedDraft as wrong:
         raise BadInput(f"Template {template.name}: {wrong}.") from None
 

@@ -13,11 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import PurePosixPath
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from legion.domain.errors import BadInput
 
-_T = TypeVar("_T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_T = TypeVar("_T", bound="DataclassInstance")
 
 JSON_READERS = ("codex", "pi")
 """Those of drivers/json_lines/driver.py."""
@@ -276,8 +279,7 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     joined = dict(under)
     for key, value in over.items():
         before = joined.get(key)
-        both = isinstance(before, Mapping) and isinstance(value, Mapping)
-        joined[key] = merged(before, value) if both else value  # type: ignore[arg-type]
+        joined[key] = merged(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
     return joined
 
 
@@ -298,7 +300,7 @@ class _Place:
 
 def _made(kind: type[_T], table: Mapping[str, Any], place: _Place) -> _T:
     types = get_type_hints(kind)
-    known = {one.name: one for one in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    known = {one.name: one for one in dataclasses.fields(kind)}
     for name in table:
         if name not in known and place.strict and f"{place.path}{name}" not in _FORMER:
             near = difflib.get_close_matches(name, known, 1)
@@ -332,4 +334,4 @@ def _value(kind: object, value: object, name: str, place: _Place) -> object:
     if not fits:
         words = _WORDS[tuple if origin is tuple else dict if origin is not None else bool if kind is bool else str]
         raise place.fault(name, f"must be {words}")
-    return tuple(value) if origin is tuple else value  # type: ignore[arg-type]
+    return tuple(value) if isinstance(value, list) else value

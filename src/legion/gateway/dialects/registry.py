@@ -13,12 +13,12 @@ from legion.gateway.dialects.anthropic import request as anthropic_request
 from legion.gateway.dialects.anthropic import stream
 from legion.gateway.dialects.chat import answer as chat_answer
 from legion.gateway.dialects.chat import request as chat_request
-from legion.gateway.dialects.chat import stream as chat_stream
+from legion.gateway.dialects.chat.stream import ChatReader, ChatWriter
 from legion.gateway.dialects.collect import events_of
 from legion.gateway.dialects.common import original_names
 from legion.gateway.dialects.gemini import answer as gemini_answer
 from legion.gateway.dialects.gemini import request as gemini_request
-from legion.gateway.dialects.gemini import stream as gemini_stream
+from legion.gateway.dialects.gemini.stream import GeminiWriter
 from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,
@@ -44,7 +44,7 @@ from legion.gateway.dialects.messages import (
 )
 from legion.gateway.dialects.responses import answer as responses_answer
 from legion.gateway.dialects.responses import request as responses_request
-from legion.gateway.dialects.responses import stream as responses_stream
+from legion.gateway.dialects.responses.stream import ResponsesReader, ResponsesWriter
 from legion.gateway.dialects.sse import Splitter
 from legion.gateway.json_text import Json, UnreadableMessage, loads
 
@@ -102,29 +102,27 @@ _CALLERS = {
         errors.status_for_anthropic,
     ),
     Dialect.CHAT: _CallerFunctions(
-        chat_request.read, chat_answer.write, chat_stream.ChatWriter, errors.openai, errors.status_for_openai
+        chat_request.read, chat_answer.write, ChatWriter, errors.openai, errors.status_for_openai
     ),
     Dialect.RESPONSES: _CallerFunctions(
         responses_request.read,
         responses_answer.write,
-        responses_stream.ResponsesWriter,
+        ResponsesWriter,
         errors.openai,
         errors.status_for_openai,
     ),
     Dialect.GEMINI: _CallerFunctions(
         gemini_request.read,
         gemini_answer.write,
-        gemini_stream.GeminiWriter,
+        GeminiWriter,
         errors.gemini,
         errors.status_for_gemini,
     ),
 }
 _PROVIDERS = {
     Dialect.ANTHROPIC: _ProviderFunctions(anthropic_request.write, anthropic_answer.read, stream.AnthropicReader),
-    Dialect.CHAT: _ProviderFunctions(chat_request.write, chat_answer.read, chat_stream.ChatReader),
-    Dialect.RESPONSES: _ProviderFunctions(
-        responses_request.write, responses_answer.read, responses_stream.ResponsesReader
-    ),
+    Dialect.CHAT: _ProviderFunctions(chat_request.write, chat_answer.read, ChatReader),
+    Dialect.RESPONSES: _ProviderFunctions(responses_request.write, responses_answer.read, ResponsesReader),
 }
 PROVIDER_DIALECTS = tuple(_PROVIDERS)
 
@@ -200,7 +198,7 @@ class StreamReader:
     def end(self) -> list[Event]:
         """The provider sent its last byte."""
         events = self._read(lambda _: self._splitter.end(), b"")
-        if not self.over and isinstance(self._reader, chat_stream.ChatReader) and self._reader.finished:
+        if not self.over and isinstance(self._reader, ChatReader) and self._reader.finished:
             events += self._read(lambda _: [_DONE], b"")
         if not self.over:
             self.over = True
@@ -229,7 +227,7 @@ class StreamReader:
 
     def _one(self, data: bytes) -> list[Event]:
         if data == _DONE:
-            return self._reader.done() if isinstance(self._reader, chat_stream.ChatReader) else []
+            return self._reader.done() if isinstance(self._reader, ChatReader) else []
         return self._reader.read(loads(data))
 
 

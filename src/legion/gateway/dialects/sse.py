@@ -61,5 +61,5 @@ class Splitter:
             self._size = 0
 
 
-def event(data: bytes, name: str = "") -> bytes:
+def sse_event(data: bytes, name: str = "") -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), data) if name else b"data: %s\n\n" % data

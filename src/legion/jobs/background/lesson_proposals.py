@@ -21,7 +21,7 @@ from legion.domain.notes import LONGEST_FOR_AGENTS, MOST_FOR_AGENTS
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs import ask
 from legion.jobs.context import Context
-from legion.jobs.supervise import usage as money
+from legion.jobs.supervise.usage import refuse_without_money
 from legion.store import events
 from legion.store.board import notes, tickets
 from legion.store.work import runs, usage
@@ -96,7 +96,7 @@ class LessonProposals:
         try:
             with self._context.store.read() as tx:
                 mine = [run for run in runs.of_ticket(tx, ticket.id) if run.part is RolePart.BUILD]
-                money.refuse_without_money(self._context, tx, ticket.project)
+                refuse_without_money(self._context, tx, ticket.project)
             # The worktree of a ticket that landed is removed meanwhile.
             asked = replace(ask.of_run(self._context, mine[-1]), tree=None)
             text = question(ticket.spec.title, failures, differs)

@@ -25,9 +25,8 @@ from legion.jobs.context import Context
 from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.machine_runs import placements, remote
 from legion.jobs.machines.travel import MachineJob
-from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise import wait
-from legion.jobs.supervise.outcome import listener
+from legion.jobs.supervise.outcome import listener, run_outcome
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.trees import ProjectContext
@@ -106,7 +105,7 @@ def carry_out(context: Context, project: ProjectContext, work: AgentRun) -> RunO
         return NotStarted(outcome=Outcome.REFUSED, detail=missing.message)
     if ended is None:
         return NotStarted(outcome=Outcome.STOPPED, detail=_TOO_LATE)
-    outcome, detail = judging.outcome(ended)
+    outcome, detail = run_outcome(ended)
     if isinstance(ended, LostRun):
         detail = host.why_lost(work.run)
     return RunOutcome(outcome=outcome, detail=detail, ended=ended)
@@ -163,7 +162,7 @@ class _OwnHost:
         preparation.prepare(self.context, self.project, work.run, place, tree, work.prepared)
 
     def why_lost(self, run: Run) -> str:
-        return judging.outcome(LostRun())[1]
+        return run_outcome(LostRun())[1]
 
     def saved(self, ticket: Ticket, run: Run) -> Saved:
         return save(self.context, self.project, ticket, run, self.project.worktrees.path(run.seat))

@@ -20,7 +20,7 @@ from legion.jobs.machine_runs import packs, placements
 from legion.jobs.machine_runs.run_proxy import RunProxy
 from legion.jobs.machines.travel import SAVED, SNAPSHOT, MachineJob
 from legion.jobs.supervise import usage
-from legion.jobs.supervise.outcome import outcome
+from legion.jobs.supervise.outcome import run_outcome
 from legion.jobs.supervise.wait import stop_when_unwanted
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota
@@ -189,7 +189,7 @@ def _ended(context: Board, this_run: Run, placed: PlacedRun) -> EndedRun | LostR
 def _is_unsaved(context: Board, this_run: Run) -> bool:
     """Whether its agent finished a change that did not arrive: what arrived earlier is not what it calls finished."""
     result = read_result(context.data.runs / this_run.name)
-    finished = result is not None and outcome(EndedRun(result))[0] is Outcome.FINISHED
+    finished = result is not None and run_outcome(EndedRun(result))[0] is Outcome.FINISHED
     return finished and packs.job_of(context, this_run.name).saves and not _saved_file(context, this_run).get("commit")
 
 

@@ -29,8 +29,8 @@ from legion.jobs.context import Context
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, RunOutcome
 from legion.jobs.plan import facts, planner_run
-from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import RunEnd, finish
+from legion.jobs.supervise.outcome import limit_ends
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.trees import ProjectContext
@@ -132,7 +132,7 @@ def _judge(context: Board, project: ProjectContext, planned: GoalPlan, this_run:
         case Outcome.LOST | Outcome.STOPPED:
             return PlannerEnd(outcome=outcome, detail=detail)
         case Outcome.LIMITED:
-            until = judging.limit_ends(context, this_run, made.ended)
+            until = limit_ends(context, this_run, made.ended)
             return PlannerEnd(outcome=outcome, detail=detail, record=_holds(until, detail))
         case Outcome.FINISHED | Outcome.GAVE_UP:
             message = final_message(context.data.runs / this_run.name)

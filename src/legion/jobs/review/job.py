@@ -33,8 +33,8 @@ from legion.jobs.context import Context
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, RunOutcome
 from legion.jobs.review import coverage, reviewer_run
-from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import RunEnd, finish
+from legion.jobs.supervise.outcome import limit_ends, staggered
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.trees import ProjectContext
@@ -172,7 +172,7 @@ def _judge(
         case Outcome.LOST | Outcome.STOPPED | Outcome.INTERRUPTED:
             return plain
         case Outcome.LIMITED:
-            until = judging.limit_ends(context, this_run, made.ended)
+            until = limit_ends(context, this_run, made.ended)
             park = Park(ParkReason.LIMIT, f"the provider does not serve {this_run.role} for now: {detail}", until)
             return _ReviewEnd(outcome=outcome, detail=detail, waits=park)
         case Outcome.OUT_OF_BUDGET:
@@ -230,7 +230,7 @@ def _record(
         within = context.user.questions.answer_within
         step = waits or review_rounds.next_step(tx, ticket, most=most, within=within, needed=needed)
         if step is not None:
-            escalation.apply_step(context, tx, ticket, judging.staggered(tx, step))
+            escalation.apply_step(context, tx, ticket, staggered(tx, step))
 
 
 def _record_verdict(tx: Transaction, ticket: Ticket, mine: ReviewRequest, end: _ReviewEnd) -> None:

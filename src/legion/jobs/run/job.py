@@ -48,8 +48,8 @@ from legion.jobs.landing.reverted import before, reverse
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, NotSaved, NotStarted, RunOutcome
 from legion.jobs.run import advisors
-from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import RunEnd, finish
+from legion.jobs.supervise.outcome import first_paths, judge, judge_change, rest_before, staggered, unfinished
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints, was_wheel
 from legion.jobs.trees import ProjectContext
@@ -150,15 +150,15 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket, this_run: 
         saved = executor.saved(context, project, ticket, this_run)
     except NotSaved as gone:
         # Only an agent that finished has lost its work with the tree; a limit or a stop is still not its failure.
-        step = judging.unfinished(context, ticket, this_run, made.ended) or next_try(ticket, gone.note, gone.message)
+        step = unfinished(context, ticket, this_run, made.ended) or next_try(ticket, gone.note, gone.message)
         return _Verdict(end=RunEnd(outcome=made.outcome, detail=made.detail, notes=(gone.note,)), step=step)
     waits, plan = plan_approval.outcome(context, ticket, this_run, made.outcome)
     attended = of_ticket(context, ticket)
     if attended is not None and attended.submitted:
         return _judge_change(context, project, ticket, made.outcome, saved)
     decided = waits or step_after(context, ticket, this_run, made.outcome)
-    step = decided or judging.judge(context, project, ticket, this_run, made.ended, saved)
-    then: Park | Prove | AskReview | None = judging.rest_before(context, ticket, made.ended, saved, step)
+    step = decided or judge(context, project, ticket, this_run, made.ended, saved)
+    then: Park | Prove | AskReview | None = rest_before(context, ticket, made.ended, saved, step)
     if isinstance(step, Propose):
         then = job.next_step_without_checks(context, project, ticket, step.change)
     end = RunEnd(outcome=made.outcome, detail=made.detail, notes=_left_out(saved), saved=saved.commit)
@@ -178,7 +178,7 @@ def _judge_submitted(context: Context, project: ProjectContext, ticket: Ticket, 
 
 
 def _judge_change(context: Board, project: ProjectContext, ticket: Ticket, outcome: Outcome, saved: Saved) -> _Verdict:
-    step = judging.judge_change(context, project, ticket, saved, ())
+    step = judge_change(context, project, ticket, saved, ())
     then = job.next_step_without_checks(context, project, ticket, step.change) if isinstance(step, Propose) else None
     end = RunEnd(outcome=outcome, detail="the person submitted it", notes=_left_out(saved), saved=saved.commit)
     return _Verdict(end=end, step=step, then=then)
@@ -190,11 +190,11 @@ def _left_out(saved: Saved) -> tuple[str, ...]:
     if saved.nested:
         notes.append(f"not part of the change: nested repositories {', '.join(saved.nested)}")
     if saved.submodules:
-        notes.append(f"not part of the change: submodules ({judging.first_paths(saved.submodules)})")
+        notes.append(f"not part of the change: submodules ({first_paths(saved.submodules)})")
     if saved.left_out:
-        notes.append(f"not part of the change: what [setup] made ({judging.first_paths(saved.left_out)})")
+        notes.append(f"not part of the change: what [setup] made ({first_paths(saved.left_out)})")
     if saved.unsaved:
-        notes.append(f"not part of the change: {judging.first_paths(saved.unsaved)}")
+        notes.append(f"not part of the change: {first_paths(saved.unsaved)}")
     return tuple(notes)
 
 
@@ -217,7 +217,7 @@ def _move(context: Board, tx: Transaction, ticket: Ticket, verdict: _Verdict) ->
         return
     if verdict.planted is not None and ticket.plant == verdict.planted:
         ticket = tickets.move(tx, ticket.id, StartPointUsed())
-    escalation.apply_step(context, tx, ticket, judging.staggered(tx, verdict.step))
+    escalation.apply_step(context, tx, ticket, staggered(tx, verdict.step))
     if verdict.plan:
         plan_approval.propose(tx, ticket, verdict.plan)
     if verdict.then is not None:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from legion.config.files.project import ProjectConfig
 from legion.config.files.user import CLAUDE
-from legion.config.sections import limits as config
+from legion.config.sections.limits import StartSettings
 from legion.domain.agents.agent import STANDING
 from legion.domain.agents.teams import Crew, RolePart, TeamStage
 from legion.domain.errors import LegionError
@@ -53,7 +53,7 @@ def admission_state(
     """What the settings and the store say now."""
     user, now, limited = context.user, context.clock(), budgets(context, tx)
     limits = usage.limits(tx) if user.governor.on else {}
-    if not limits and not limited and user.rhythm == config.StartSettings():
+    if not limits and not limited and user.rhythm == StartSettings():
         return AdmissionState()
     known = tuple(live)
     served = resolve_all(context, tx, known, configs) if limits or limited else ()

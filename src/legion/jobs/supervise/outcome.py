@@ -52,7 +52,7 @@ _OUTCOMES = {
 }
 
 
-def outcome(ended: EndedRun | LostRun) -> tuple[Outcome, str]:
+def run_outcome(ended: EndedRun | LostRun) -> tuple[Outcome, str]:
     """The runner's result as an outcome, and one line about it. `judge` decides what follows."""
     if isinstance(ended, LostRun):
         return Outcome.LOST, "its runner was killed"
@@ -76,7 +76,7 @@ def judge(
 
 def unfinished(context: Board, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun) -> Step | None:
     """The next step after a run whose agent did not finish; None where it did."""
-    how, detail = outcome(ended)
+    how, detail = run_outcome(ended)
     match how:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
             return Fail(f"its runner was killed {this_run.generation} times: see `legion log {ticket.id}`")

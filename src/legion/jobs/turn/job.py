@@ -44,10 +44,9 @@ from legion.jobs.context import Context
 from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.leader import turn
 from legion.jobs.leader.turn import LeaderTexts
-from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise import wait
 from legion.jobs.supervise.finish import RunEnd, finish
-from legion.jobs.supervise.outcome import listener
+from legion.jobs.supervise.outcome import denied, first_paths, judge_change, listener, resets_at, run_outcome
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.trees import ProjectContext, Trees
@@ -131,8 +130,8 @@ def serve(context: Context, claim: Claim) -> None:
 
 def _save(context: Trees, project: ProjectContext, agent: Agent, this_run: Run, ended: EndedRun | LostRun) -> TurnEnd:
     """Save the tree, and judge it where the agent has submitted it as a ticket's change."""
-    outcome, detail = judging.outcome(ended)
-    end = TurnEnd(outcome=outcome, detail=detail, until=judging.resets_at(context, this_run, ended))
+    outcome, detail = run_outcome(ended)
+    end = TurnEnd(outcome=outcome, detail=detail, until=resets_at(context, this_run, ended))
     with context.store.read() as tx:
         agent = agents.get(tx, agent.id)
         held = ticket_holders.current(tx, agent.id)
@@ -145,13 +144,13 @@ def _save(context: Trees, project: ProjectContext, agent: Agent, this_run: Run, 
     except TreeGone as gone:
         return replace(end, detail=f"{detail}; {gone.message}")
     if held.submitted and outcome is Outcome.FINISHED:
-        step = judging.judge_change(context, project, ticket, saved, judging.denied(ended))
+        step = judge_change(context, project, ticket, saved, denied(ended))
         then = (
             job.next_step_without_checks(context, project, ticket, step.change) if isinstance(step, Propose) else None
         )
         end = replace(end, holding=held, step=step, then=then)
     if saved.unsaved:
-        end = replace(end, detail=f"{detail}; not part of the change: {judging.first_paths(saved.unsaved)}")
+        end = replace(end, detail=f"{detail}; not part of the change: {first_paths(saved.unsaved)}")
     return replace(end, saved=saved.commit)
 
 

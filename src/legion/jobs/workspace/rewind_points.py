@@ -11,8 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.domain.errors import NotFound, StateConflict
-from legion.domain.errors import Retryable as NotYet
+from legion.domain.errors import NotFound, Retryable, StateConflict
 from legion.domain.runs import Run
 from legion.domain.tickets.rewinds import KEPT_BY, KeptState, RewindMoment, kept
 from legion.domain.tickets.ticket import StartPoint, State, Ticket
@@ -136,7 +135,7 @@ def _behind_a_call(
     state = project.agents / run.seat
     point = _driver(context, run).resume_point(state, run.conversation, one.call)
     if point is None:
-        raise NotYet(f"The conversation does not contain {moment} yet, or no longer: try again, or choose another.")
+        raise Retryable(f"The conversation does not contain {moment} yet, or no longer: try again, or choose another.")
     ground = StartPoint(base=one.base, tree=one.tree)
     return RewindGoal(ground=ground, source=run.conversation, point=point, words=f"{one.tool} in run {run.id}")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from legion.domain.text import AnyJson
 from legion.rehearsal.errors import Unexpected
 from legion.rehearsal.play.conversation import part, position
 from legion.rehearsal.protocol import request
@@ -103,7 +104,7 @@ def _of(attempt: int, part: list[Step]) -> list[Step]:
 def _plain(step: Step, cwd: str, home: str) -> Step:
     """The step without paths of the machine on which it was recorded."""
 
-    def replaced(value: Any) -> Any:  # noqa: ANN401, what a tool takes is any JSON
+    def replaced(value: AnyJson) -> AnyJson:
         match value:
             case str():
                 return _without_home(value.replace(cwd, "{cwd}") if cwd else value, home)
@@ -163,7 +164,7 @@ def _used(usage: ScriptedUsage) -> dict[str, int]:
     return {key: value for key, value in vars(usage).items() if value is not None}
 
 
-def _value(value: Any) -> str:  # noqa: ANN401, what a tool takes is any JSON
+def _value(value: AnyJson) -> str:
     """The value in TOML, without nulls, which TOML does not have."""
     match value:
         case bool():

@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from legion.domain.text import count
+from legion.domain.text import AnyJson, count
 from legion.rehearsal.errors import BadScript, RehearsalError, Unexpected
 from legion.rehearsal.play.chaos import ModelChaos
 from legion.rehearsal.play.conversation import ScriptPosition, part, position
@@ -40,7 +39,7 @@ def filled(step: Step, script: Script, where: ScriptPosition) -> Step:
             raise Unexpected(f"Script {script.name} uses {found[0]}, which the conversation does not contain.")
         return facts[found[1]]
 
-    def fill(value: Any) -> Any:  # noqa: ANN401, what a tool takes is any JSON
+    def fill(value: AnyJson) -> AnyJson:
         match value:
             case str():
                 return variable.sub(value_of, value)

@@ -21,15 +21,15 @@ from legion.gateway.files.passes import set_budget
 from legion.jobs.agent import model_access, model_run, plan_approval, preparation, tool_access
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.board import Board
-from legion.jobs.supervise import usage as run_usage
+from legion.jobs.supervise.usage import catch_up
 from legion.jobs.trees import Trees
 from legion.jobs.turn import dismissal
 from legion.jobs.turn.dismissal import Dismissal, dismiss
 from legion.runner import launch
-from legion.service.agents import mail as mail_cases
 from legion.service.agents import program
 from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
+from legion.service.agents.mail import checked, deliver_now, delivery_message
 from legion.service.projects import registry, sessions
 from legion.service.shared.fragments import shaped
 from legion.service.shared.repeats import remembered, repeated
@@ -49,8 +49,8 @@ _STOP_GRACE = 5.0
 def hire(context: Trees, caller: str, wanted: HireAgent) -> Hired:
     """Return at once; the first turn starts with the task as soon as there is a free slot."""
     _refuse_unfit(wanted)
-    task = mail_cases.checked(wanted.task)
-    run_usage.catch_up(context)
+    task = checked(wanted.task)
+    catch_up(context)
     said: list[str] = []
     if caller == ROOT:
         here, said = sessions.find_or_scratch(context, wanted.cwd)
@@ -114,17 +114,15 @@ def interrupt(context: Trees, caller: str, wanted: InterruptAgent) -> Sent:
                 mail.send(tx, sender=agent.id, recipient=agent.parent, kind=MessageKind.NOTICE, text=notice)
             sent = Sent(messages=[], to=[agent.id], message=f"{agent.name} is interrupted and idles.")
         else:
-            text = mail_cases.checked(wanted.text)
+            text = checked(wanted.text)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
             batch = mail.offer_now(tx, message) if turn is not None else ()
-            sent = Sent(
-                messages=[message.id], to=[agent.id], message=mail_cases.delivery_message(agent, staff, now=True)
-            )
+            sent = Sent(messages=[message.id], to=[agent.id], message=delivery_message(agent, staff, now=True))
         remembered(tx, caller, wanted.request, sent)
     if turn is None:
         return sent
     if batch:
-        return mail_cases.deliver_now(context, agent, turn, batch, launch.interrupt)
+        return deliver_now(context, agent, turn, batch, launch.interrupt)
     launch.interrupt(context.data.runs / turn.name)
     return sent
 

@@ -19,8 +19,8 @@ from legion.jobs.agent import mail_prompt, tool_access
 from legion.jobs.board import Board
 from legion.jobs.trees import Trees
 from legion.runner import launch
-from legion.service.agents import tell as ticket_messages
 from legion.service.agents.listing import AgentLines, message_lines
+from legion.service.agents.tell import PATIENCE, wait_for_delivery
 from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import questions
 from legion.store.database.transactions import Transaction
@@ -113,7 +113,7 @@ def deliver_now(
         names = agents.names(tx)
     name = batch[-1].id
     reached = way(folder, name, "\n\n".join(mail_prompt.format_message(agent, names, one, long_ones) for one in batch))
-    delivered = ticket_messages.wait_for_delivery(folder, name, ticket_messages.PATIENCE) if reached else False
+    delivered = wait_for_delivery(folder, name, PATIENCE) if reached else False
     if not reached:
         with context.store.write() as tx:
             for one in mail.of_batch(tx, agent.id, name):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from legion.domain.agents import agent as rules
-from legion.domain.agents.agent import ROOT, Agent, Planning
+from legion.domain.agents.agent import ROOT, Agent, Planning, above, may_command
 from legion.domain.agents.mail import MessageKind
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
@@ -14,8 +13,8 @@ from legion.domain.tickets.ticket import State, Ticket, Unpark
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.plan_approval import LONGEST_SHOWN, PATIENCE
 from legion.jobs.board import Board
-from legion.service.agents import mail as mail_cases
 from legion.service.agents.claim import END, standing
+from legion.service.agents.mail import checked
 from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import plan_approvals, questions, tickets
 from legion.store.database.transactions import Transaction
@@ -27,7 +26,7 @@ from legion.wire.text import names_a_ticket
 
 def propose(context: Board, caller: str, wanted: Plan) -> Sent:
     """Send a standing agent's plan to its parent, which approves or rejects it."""
-    text = mail_cases.checked(wanted.text)
+    text = checked(wanted.text)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request, Sent)) is not None:
             return Sent(**first)
@@ -71,7 +70,7 @@ def _of_agent(tx: Transaction, caller: str, word: str, wanted: PlanVerdict) -> S
     agent = agents.find(tx, word, by=caller)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired already.")
-    if not rules.may_command(agents.parents(tx), caller, agent.id):
+    if not may_command(agents.parents(tx), caller, agent.id):
         raise NotAllowed(f"You may not approve a plan of {agent.name}: only of agents below you.")
     if not plan_approval.reader(tx, agent).only_reads:
         raise StateConflict(f"{agent.name} needs no approval: it may work already.")
@@ -107,7 +106,7 @@ def _of_ticket(tx: Transaction, caller: str, number: int, wanted: PlanVerdict) -
 def _refuse_foreign(tx: Transaction, caller: str, ticket: Ticket) -> None:
     """Only its dispatcher decides, and the agents above the dispatcher."""
     boss = ticket.spec.dispatcher
-    if caller != ROOT and caller not in (boss, *rules.above(agents.parents(tx), boss)):
+    if caller != ROOT and caller not in (boss, *above(agents.parents(tx), boss)):
         raise NotAllowed(
             f"Ticket {ticket.id} was not dispatched by you or below you: leave the decision to its dispatcher."
         )

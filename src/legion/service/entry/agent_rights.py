@@ -24,11 +24,11 @@ from legion.jobs.leader.facts import answerable
 from legion.jobs.plan import facts
 from legion.jobs.supervise import usage
 from legion.jobs.trees import Trees
-from legion.service import questions as asking
 from legion.service.agents.claim import READ_ONLY
 from legion.service.leader import roles
 from legion.service.operations import Caller, Service
 from legion.service.plans import create, decisions
+from legion.service.questions import question_lines
 from legion.service.tickets import actions
 from legion.service.tickets.dispatch import dispatch
 from legion.store.board import goals, projects, questions, tickets
@@ -40,7 +40,7 @@ from legion.wire.board import Graph, Status, WaitState
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.mail import Answered, AnswerQuestion, Inbox
 from legion.wire.plans import ApprovePlan, NewPlan, PlanApproved, PlanList, PlanPage, RejectPlan
-from legion.wire.table import OpenTo, Operation, TicketIds
+from legion.wire.table import AnyAnswer, OpenTo, Operation, TicketIds
 from legion.wire.ticket_pages import Diff, LogText, TicketPage
 from legion.wire.tickets import Acted, Action
 
@@ -49,7 +49,7 @@ class LimitedService(Service):
     def __init__(self, service: Service, caller: Caller) -> None:
         super().__init__(service.context, service._news, daemon=service._daemon, end=service._end, caller=caller)
 
-    def call(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
+    def call(self, row: Operation, arguments: Mapping[str, Any]) -> AnyAnswer:
         """A row that is not open to agents stays closed, also behind the guard of the API."""
         if (OpenTo.AGENTS if self.caller.ticket is None else OpenTo.TICKET) not in row.open_to:
             raise NotAllowed(f"{row.name} is not open to agents; ask a person with legion-ask if you need it.")
@@ -161,7 +161,7 @@ class LimitedService(Service):
     def inbox(self) -> Inbox:
         """Questions of the agents below it, where the person's settings let it answer them."""
         with self.context.store.read() as tx:
-            return Inbox(questions=asking.lines(tx, self._answerable(tx, questions.open_ones(tx))))
+            return Inbox(questions=question_lines(tx, self._answerable(tx, questions.open_ones(tx))))
 
     def answer(self, id: int, given: AnswerQuestion, /) -> Answered:
         with self.context.store.read() as tx:

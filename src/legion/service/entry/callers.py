@@ -29,7 +29,7 @@ from legion.store.board import projects
 from legion.store.staff import tokens
 from legion.store.work import runs
 from legion.wire.agents import ToolAnswer, ToolCall, Tools
-from legion.wire.table import Operation
+from legion.wire.table import AnyAnswer, Operation
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class CallerRegistry:
         """The service as this caller may use it."""
         return self._service if caller.is_person else LimitedService(self._service, caller)
 
-    def perform(self, caller: Caller, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - see the row
+    def perform(self, caller: Caller, row: Operation, arguments: Mapping[str, Any]) -> AnyAnswer:
         """Do what a request asks for, with the caller's rights."""
         tools: Mapping[str, Callable[..., object]] = {"tools": self.tools, "use_tool": self.use_tool}
         if row.name in tools:

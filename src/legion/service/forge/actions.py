@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.forge.issues import CommentAnswer, ForgeIssue, ticket_title
@@ -14,7 +15,7 @@ from legion.service.plans import create
 from legion.service.tickets import actions, dispatch, epic_change, lookup, review
 from legion.service.tickets.prepare import prepare
 from legion.store.board import projects, tickets
-from legion.store.board import questions as stored_questions
+from legion.store.board.questions import open_ones
 from legion.store.database.transactions import Transaction
 from legion.store.work import runs
 from legion.wire.dispatch import TICKET_FIELDS, Dispatch, NewTicket
@@ -40,8 +41,8 @@ class ForgeActions:
         also: Callable[[Transaction, int], None],
     ) -> int:
         labels = [name for name in issue.labels if TICKET_FIELDS["labels"].fault([name]) is None]
-        given = {name: options[name] for name in _OPTIONS if options.get(name)}
-        new = NewTicket(title=ticket_title(issue), text=text, labels=labels[:_LABELS], **given)  # type: ignore[arg-type]
+        given: dict[str, Any] = {name: options[name] for name in _OPTIONS if options.get(name)}
+        new = NewTicket(title=ticket_title(issue), text=text, labels=labels[:_LABELS], **given)
         prepared = prepare(self._context, Dispatch(cwd=self._root(project), tickets=[new], request=request))
         with self._context.store.write() as tx:
             made = dispatch.create(tx, prepared)
@@ -75,7 +76,7 @@ class ForgeActions:
 
     def answer(self, ticket: int, given: CommentAnswer) -> None:
         with self._context.store.read() as tx:
-            found = answered_question(stored_questions.open_ones(tx, ticket=ticket), given)
+            found = answered_question(open_ones(tx, ticket=ticket), given)
         if found is None:
             raise NotFound(f"No open question of ticket {ticket} can be answered by this comment: give its number.")
         choice, why = choice_and_reason(found, given.text)

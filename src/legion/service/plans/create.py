@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from legion.domain.agents.agent import Agent
 from legion.domain.errors import BadInput, NotFound, StateConflict
-from legion.domain.plans import plan as plans
 from legion.domain.plans.checks import findings
 from legion.domain.plans.draft import PlanDraft
-from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource
+from legion.domain.plans.plan import ROUNDS, GoalPlan, PlanAuthor, PlanSource, answered, split_of
 from legion.domain.projects import Project
 from legion.domain.tickets.offers import may
 from legion.domain.tickets.spec import MOST_BUDGET
@@ -72,7 +71,7 @@ def split(context: Trees, ticket_id: int, wanted: SplitTicket) -> PlanPage:
         raise StateConflict(f"Ticket {ticket_id} cannot be split: it is landed, landing or has no agent.")
     if others:
         raise StateConflict(f"{others[0].name} already splits ticket {ticket_id}. See `legion plan show`.")
-    new = plans.split_of(ticket, model=wanted.model.strip(), budget=wanted.budget)
+    new = split_of(ticket, model=wanted.model.strip(), budget=wanted.budget)
     return _store(context, project, new)
 
 
@@ -112,14 +111,14 @@ def from_draft(context: Trees, record: Project, goal: str, draft: PlanDraft, *, 
     check = facts.checker(context, project, new)
     with context.store.write() as tx:
         found = findings(draft, check(tx, new))
-        made = goals.create(tx, plans.answered(_last_round(new), draft, found, ()))
+        made = goals.create(tx, answered(_last_round(new), draft, found, ()))
         goals.record_round(tx, made, PlanAuthor.TEMPLATE, findings=found)
     return pages.page(context, made.id)
 
 
 def _last_round(plan: GoalPlan) -> GoalPlan:
     """No planner gets the findings back, so the first round is the last."""
-    return replace(plan, tries=plans.ROUNDS - 1)
+    return replace(plan, tries=ROUNDS - 1)
 
 
 def _store(

@@ -20,7 +20,7 @@ from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.board import Board
 from legion.jobs.landing import target
 from legion.jobs.plan import facts
-from legion.jobs.supervise import usage as spending
+from legion.jobs.supervise.usage import catch_up
 from legion.jobs.trees import Trees
 from legion.runner import launch
 from legion.service.plans import conversion, pages
@@ -146,7 +146,7 @@ def reject(context: Trees, plan_id: int, wanted: RejectPlan) -> PlanPage:
 
 
 def retry(context: Trees, plan_id: int) -> PlanPage:
-    spending.catch_up(context)
+    catch_up(context)
     with context.store.write() as tx:
         plan = goals.get(tx, plan_id)
         goals.save(tx, plan, plans.retried(plan, usage.of_plan(tx, plan_id).usd))

@@ -14,9 +14,9 @@ from legion.domain.tickets.ticket import State
 from legion.jobs.board import Board
 from legion.jobs.plan import facts
 from legion.jobs.trees import ProjectContext, Trees
-from legion.service import questions as question_cases
 from legion.service.plans import conversion
 from legion.service.projects import registry
+from legion.service.questions import question_lines
 from legion.service.shared.fragments import shaped, usage_line
 from legion.store.board import goals, projects, questions, specifications, tickets
 from legion.store.board.goals import PlanRound
@@ -74,7 +74,7 @@ def page(context: Trees, plan_id: int) -> PlanPage:
                 usd_error=estimate.usd_error,
                 seconds_error=estimate.seconds_error,
             ),
-            questions=question_cases.lines(tx, asked),
+            questions=question_lines(tx, asked),
             team=plan.team,
             model=plan.model,
             budget=plan.budget,

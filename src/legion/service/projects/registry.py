@@ -15,7 +15,7 @@ from legion.config.guess.legion_toml import Guess, guess
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.landing.filter_rules import filter_sentence, refusal
-from legion.domain.plans import plan as plans
+from legion.domain.plans.plan import dropped
 from legion.domain.projects import ConfigOrigin, Project, acting
 from legion.domain.text import count
 from legion.domain.tickets import board
@@ -246,7 +246,7 @@ def end(context: Trees, record: Project, *, uncollected: bool = False) -> Path:
             tickets.drop(tx, ticket)
         for plan in goals.of_project(tx, record.id):
             if plan.open:
-                goals.save(tx, plan, plans.dropped(plan))
+                goals.save(tx, plan, dropped(plan))
         current = projects.get(tx, record.id)
         projects.save(tx, replace(current, removed_at=tx.now), EventKind.PROJECT_REMOVED, {"root": record.root})
     context.forget(record.id)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.files import teams as files
-from legion.config.files.teams import DefinitionKind, Definitions, DefinitionSource
+from legion.config.files.teams import DefinitionKind, Definitions, DefinitionSource, file_of, role_of, team_of
 from legion.domain.agents.teams import SOLO, Origin, Role, TeamStage, find_role, find_team, name_fault
 from legion.domain.errors import BadInput, LegionError, NotAllowed, StateConflict
 from legion.jobs.agent import teams
@@ -15,7 +14,7 @@ from legion.jobs.landing import target
 from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
-from legion.system import files as disk
+from legion.system import files
 from legion.wire.projects import Done
 from legion.wire.teams import DefinitionText, RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
 
@@ -78,12 +77,12 @@ def text(context: Trees, cwd: str | None, kind: DefinitionKind, name: str, *, ne
     if new:
         _refuse_present(kind, name, there)
         start = _text_of(found, kind, like).text if like else _TEMPLATES[kind]
-        return DefinitionText(name=name, file=str(files.file_of(kind, name)), text=start)
+        return DefinitionText(name=name, file=str(file_of(kind, name)), text=start)
     there = _text_of(found, kind, name)
     _refuse_foreign(kind, there)
     return DefinitionText(
         name=name,
-        file=str(files.file_of(kind, name)),
+        file=str(file_of(kind, name)),
         text=there.text,
         fault=found.faults.get((kind, name), ""),
     )
@@ -101,10 +100,10 @@ def save(context: Trees, kind: DefinitionKind, wanted: SaveDefinition) -> Done:
         _text_of(found, kind, wanted.name)
     else:
         _refuse_foreign(kind, there)
-    path = files.file_of(kind, wanted.name)
+    path = file_of(kind, wanted.name)
     one = DefinitionSource(kind=kind, name=wanted.name, text=wanted.text, origin=Origin.PERSON, file=str(path))
     if kind is DefinitionKind.ROLE:
-        _refuse_breaking(found, files.role_of(one), path)
+        _refuse_breaking(found, role_of(one), path)
     else:
         _refuse_wrong_team(found, one)
     _write(path, wanted.text)
@@ -115,7 +114,7 @@ def remove(context: Trees, cwd: str | None, kind: DefinitionKind, name: str) -> 
     """Remove a file of the person's. A shipped one of the same name counts again."""
     _refuse_name(kind, name)
     project = _project(context, cwd)
-    found, path = teams.definitions(context, project), files.file_of(kind, name)
+    found, path = teams.definitions(context, project), file_of(kind, name)
     if not path.exists():
         there = _text_of(found, kind, name)
         _refuse_foreign(kind, there)
@@ -213,7 +212,7 @@ def _team_line(found: Definitions, name: str, usual: str) -> TeamLine:
 def _place(found: Definitions, kind: DefinitionKind, name: str) -> tuple[str, str]:
     """Origin and file of a definition; a file that cannot be read is the person's."""
     one = found.texts.get((kind, name))
-    return (one.origin.value, one.file) if one else (Origin.PERSON.value, str(files.file_of(kind, name)))
+    return (one.origin.value, one.file) if one else (Origin.PERSON.value, str(file_of(kind, name)))
 
 
 def _text_of(found: Definitions, kind: DefinitionKind, name: str) -> DefinitionSource:
@@ -233,7 +232,7 @@ def _refuse_name(kind: DefinitionKind, name: str) -> None:
 
 
 def _refuse_present(kind: DefinitionKind, name: str, there: DefinitionSource | None) -> None:
-    if there is not None or files.file_of(kind, name).exists():
+    if there is not None or file_of(kind, name).exists():
         raise StateConflict(
             f"There is a {kind.value} {name} already: change it with `legion {kind.value} edit {name}`."
         )
@@ -264,7 +263,7 @@ def _refuse_breaking(found: Definitions, role: Role, path: Path) -> None:
 
 def _refuse_wrong_team(found: Definitions, one: DefinitionSource) -> None:
     """Check its format, and its roles as they are now."""
-    team = files.team_of(one)
+    team = team_of(one)
     others = {key: why for key, why in found.faults.items() if key != (DefinitionKind.TEAM, one.name)}
     texts = {**found.texts, (DefinitionKind.TEAM, one.name): one}
     replace(found, teams={**found.teams, one.name: team}, texts=texts, faults=others).crew(one.name)
@@ -273,7 +272,7 @@ def _refuse_wrong_team(found: Definitions, one: DefinitionSource) -> None:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        disk.write_atomic(path, text)
+        files.write_atomic(path, text)
     except OSError as fault:
         raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault
 

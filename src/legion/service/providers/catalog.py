@@ -28,7 +28,7 @@ from legion.jobs.agent.model_access import GatewayAccess, NoModelAccess
 from legion.jobs.agent.spec import choose_program
 from legion.jobs.board import Board
 from legion.jobs.scheduling import provider_waits
-from legion.jobs.supervise import usage as run_usage
+from legion.jobs.supervise.usage import catch_up
 from legion.jobs.trees import Trees
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
@@ -107,7 +107,7 @@ def _remove(context: Trees, wanted: RemoveProvider) -> Done:
 
 
 def listed(context: Trees) -> Providers:
-    run_usage.catch_up(context)
+    catch_up(context)
     with context.store.read() as tx:
         limits = usage.limits(tx)
     chosen = _chosen(context)

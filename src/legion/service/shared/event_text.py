@@ -114,7 +114,7 @@ def _person(data: Mapping[str, object]) -> str:
 def _settled(data: Mapping[str, object]) -> str:
     why = f": {data['why']}" if data.get("why") else ""
     # Events of earlier releases know only yes and no.
-    choice = data.get("choice") or {True: "yes", False: "no"}.get(data.get("allowed"), "no answer")  # type: ignore[call-overload]
+    choice = data.get("choice") or {"True": "yes", "False": "no"}.get(str(data.get("allowed")), "no answer")
     return f"question {data.get('question')} is settled with {choice}{why}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from legion.domain.events import Event
 from legion.domain.runs import Run
@@ -94,7 +94,7 @@ def shaped(shape: type[Shape], *records: object, **others: object) -> Shape:
     return make(**others)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
+def _plain(value: object) -> object:
     match value:
         case Enum():
             return value.value

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from legion.domain.errors import StateConflict
 from legion.store.database.transactions import Transaction
 from legion.store.work import idempotency
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 class _Shape(Protocol):
@@ -22,9 +25,9 @@ def repeated(tx: Transaction, caller: str, request: str, shape: type[_Shape]) ->
     return first
 
 
-def remembered(tx: Transaction, caller: str, request: str, answer: object) -> None:
+def remembered(tx: Transaction, caller: str, request: str, answer: DataclassInstance) -> None:
     if request:
-        idempotency.remember(tx, caller, request, asdict(answer))  # type: ignore[call-overload]
+        idempotency.remember(tx, caller, request, asdict(answer))
 
 
 def refuse_other_operation(first: Mapping[str, Any] | None, name: str, value: object = None) -> None:

@@ -18,7 +18,7 @@ from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext
 from legion.service.shared.fragments import shaped
 from legion.store.board import crews
-from legion.store.board import crews as stored
+from legion.store.board.crews import digest
 from legion.wire.dispatch import NewTicket
 from legion.wire.ticket_pages import AdviceLine, CrewLine, StageLine
 
@@ -98,7 +98,7 @@ def _changed(context: Board, project: ProjectContext, ticket: Ticket) -> str:
         now = teams.crew(context, project, ticket.spec.team)
     except LegionError as gone:
         return gone.message
-    if stored.digest(now) == ticket.spec.crew:
+    if digest(now) == ticket.spec.crew:
         return ""
     return "its definition has changed since; this ticket keeps the one from its dispatch"
 

@@ -9,12 +9,11 @@ from legion.config.files.project import ProjectConfig, parse
 from legion.domain.agents.agent import STANDING
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.rules import Rule
-from legion.domain.scheduling import races as rules
-from legion.domain.scheduling.races import LaneChoice
+from legion.domain.scheduling.races import LaneChoice, choices, share, standing
 from legion.domain.tickets.ticket import Retry, State, Ticket
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.board import Board
-from legion.jobs.supervise import usage as spending
+from legion.jobs.supervise.usage import catch_up
 from legion.service.tickets.lookup import get_ticket
 from legion.service.tickets.new_tickets import missing_programs
 from legion.store.board import plan_approvals, projects, races, tickets
@@ -30,7 +29,7 @@ from legion.wire.tickets import LaneLine, NewRace, RacePage
 
 def race(context: Board, ticket_id: int, wanted: NewRace) -> RacePage:
     """The ticket becomes the first lane, and copies of it the others, in one transaction."""
-    lanes = rules.choices(wanted.count, wanted.drivers, wanted.models)
+    lanes = choices(wanted.count, wanted.drivers, wanted.models)
     with context.store.read() as tx:
         ticket = get_ticket(tx, ticket_id)
         config = parse(projects.get(tx, ticket.project).config_text, origin="legion.toml")
@@ -52,7 +51,7 @@ def race(context: Board, ticket_id: int, wanted: NewRace) -> RacePage:
 
 
 def page(context: Board, ticket_id: int) -> RacePage:
-    spending.catch_up(context)
+    catch_up(context)
     with context.store.read() as tx:
         get_ticket(tx, ticket_id)
         lanes = races.of_ticket(tx, ticket_id)
@@ -72,7 +71,7 @@ def page(context: Board, ticket_id: int) -> RacePage:
 
 def _line(tx: ReadTransaction, lane: Lane) -> LaneLine:
     ticket = tickets.get(tx, lane.ticket)
-    decided = {True: "won", False: "lost", None: rules.standing(ticket.state, ticket.parked).value}
+    decided = {True: "won", False: "lost", None: standing(ticket.state, ticket.parked).value}
     return LaneLine(
         ticket=lane.ticket,
         driver=ticket.spec.driver,
@@ -89,7 +88,7 @@ def _line(tx: ReadTransaction, lane: Lane) -> LaneLine:
 
 def _create(tx: Transaction, ticket: Ticket, lanes: Sequence[LaneChoice]) -> list[int]:
     """The tickets of the lanes; the first is the ticket itself."""
-    budget = rules.share(ticket.spec.budget, len(lanes))
+    budget = share(ticket.spec.budget, len(lanes))
     first, *others = lanes
     driver, model = first.driver or ticket.spec.driver, first.model or ticket.spec.model
     tickets.change_program(tx, ticket.id, driver=driver, model=model, budget=budget)

@@ -19,11 +19,10 @@ from legion.store.staff import ticket_holders
 from legion.store.work import rewinds, runs
 from legion.system import crash
 from legion.system.crash import Point
-from legion.wire.tickets import Acted
-from legion.wire.tickets import RewindTo as Wanted
+from legion.wire.tickets import Acted, RewindTo
 
 
-def rewind(context: Trees, ticket_id: int, wanted: Wanted) -> Acted:
+def rewind(context: Trees, ticket_id: int, wanted: RewindTo) -> Acted:
     where = moment(wanted.to)
     with context.store.read() as tx:
         ticket = _rewindable(tx, ticket_id)

@@ -6,7 +6,7 @@ from legion.domain.errors import StateConflict
 from legion.domain.tickets.offers import may
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
-from legion.git.merge.candidates import MergeConflict as Conflicting
+from legion.git.merge.candidates import MergeConflict
 from legion.jobs.board import Board
 from legion.jobs.landing import reverted, target
 from legion.jobs.run import job
@@ -66,7 +66,7 @@ def _refuse_conflict(context: Board, project: ProjectContext, ticket: Ticket) ->
     made = reverted.reverse(project, project.target, ticket, base, text="trial revert", when=int(ticket.moved_at))
     if made is None:
         raise StateConflict(f"Nothing of ticket {ticket.id} is left in the target; there is nothing to undo.")
-    if isinstance(made, Conflicting):
+    if isinstance(made, MergeConflict):
         raise StateConflict(
             f"Ticket {ticket.id} cannot be undone alone, because {job.describe_conflict(made)}. Dispatch a ticket "
             f"that reverts it, or undo the later tickets first."

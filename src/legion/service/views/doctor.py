@@ -17,7 +17,7 @@ from legion.drivers.programs.catalog import programs
 from legion.drivers.programs.locate import path_of
 from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
-from legion.git.core import command as git
+from legion.git.core.command import version
 from legion.git.core.errors import GitProblem
 from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
@@ -78,7 +78,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
 
 def _git() -> DoctorFinding:
     try:
-        found = ".".join(str(part) for part in git.version())
+        found = ".".join(str(part) for part in version())
     except GitProblem as problem:
         return DoctorFinding(name="git", ok=False, detail=str(problem), advice="install or update git")
     return DoctorFinding(name="git", ok=True, detail=found)

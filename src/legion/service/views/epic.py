@@ -15,7 +15,7 @@ from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.spec import MOST_BUDGET, LandingGate
 from legion.domain.tickets.ticket import State, Stop, Ticket
-from legion.jobs.supervise import usage as spending
+from legion.jobs.supervise.usage import catch_up
 from legion.jobs.trees import Trees
 from legion.service.plans import decisions, pages
 from legion.service.projects import epic_branches, registry
@@ -34,7 +34,7 @@ _WRITING = (PlanState.PLANNING, PlanState.ASKING)
 
 def epic_page(context: Trees, cwd: str, name: str) -> EpicPage:
     project = registry.find(context, cwd)
-    spending.catch_up(context)
+    catch_up(context)
     with context.store.read() as tx:
         mine = _across(tx, _of_epic(tx, project, name), name)
         planned = _plans(tx, project, name)

@@ -16,7 +16,7 @@ from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.checks import approvals
 from legion.jobs.trees import ProjectContext
 from legion.service.shared.fragments import shaped
-from legion.store.board import receipts as store
+from legion.store.board.receipts import for_tree
 from legion.store.database.transactions import ReadTransaction
 from legion.wire.ticket_pages import EvidenceLine, HiddenCharacterLine, ReversalLine, UnprovenLine, WeakeningLine
 
@@ -104,7 +104,7 @@ def confirmed(tx: ReadTransaction, project: ProjectContext, ticket: Ticket) -> t
     names = {f"{HELD_OUT}{name}" for name in ticket.spec.acceptance}
     return tuple(
         receipt
-        for receipt in store.for_tree(tx, ticket.project, tree)
+        for receipt in for_tree(tx, ticket.project, tree)
         if receipt.command in commands or receipt.name in names
     )
 

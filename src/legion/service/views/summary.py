@@ -8,9 +8,9 @@ from legion.domain.tickets.ticket import Cause, ParkReason, State, Ticket
 from legion.jobs.supervise.usage import day_of
 from legion.jobs.trees import Trees
 from legion.service.projects import registry
-from legion.service.views import usage as usage_cases
 from legion.service.views.status import ahead
 from legion.service.views.ticket_line import TicketLines
+from legion.service.views.usage import share_line
 from legion.store import events
 from legion.store.board import questions, tickets
 from legion.store.work import usage
@@ -57,7 +57,7 @@ def stretch(context: Trees, cwd: str, hours: float | None) -> WorkSummary:
         waiting=[lines.line(one) for one in waiting],
         open=len(live),
         to_collect=ahead(context, project),
-        usage=usage_cases.share_line(summed(shares)),
+        usage=share_line(summed(shares)),
         sent_back=len(back),
         conflicts=sum(1 for data in back if data["cause"] == Cause.CONFLICT.value),
     )

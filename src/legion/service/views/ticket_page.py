@@ -21,7 +21,7 @@ from legion.jobs.workspace import environment, quota, slots
 from legion.jobs.workspace.environment import HookRun
 from legion.jobs.workspace.save import worktree_name
 from legion.runner.spec import RunFolder
-from legion.service import questions as question_cases
+from legion.service.questions import question_lines
 from legion.service.shared.fragments import event_line, run_line, shaped, usage_line
 from legion.service.tickets import crews, review
 from legion.service.views import evidence
@@ -45,7 +45,7 @@ def ticket_page(context: Trees, ticket_id: int) -> TicketPage:
         names = {record.id: record.name for record in projects.all(tx)}
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
-        waiting = question_cases.lines(tx, asked)
+        waiting = question_lines(tx, asked)
         read = verdicts.of_ticket(tx, ticket_id)
         undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
         plan = plan_approvals.of_ticket(tx, ticket_id)

@@ -78,7 +78,8 @@ class Readers:
 
     def _answers(self, connection: Connection) -> bool:
         try:
-            return bool(self._engine.dialect.do_ping(connection.connection.dbapi_connection))  # type: ignore[arg-type]
+            driver = connection.connection.dbapi_connection
+            return driver is not None and bool(self._engine.dialect.do_ping(driver))
         except self._engine.dialect.loaded_dbapi.Error:
             return False
 

@@ -19,7 +19,7 @@ from legion.gateway.dialects.messages import (
     RequestInfo,
     StopReason,
 )
-from legion.gateway.dialects.sse import event as sse
+from legion.gateway.dialects.sse import sse_event
 from legion.gateway.json_text import Json, dumps
 
 _KNOWN = ("text", "thinking", "redacted_thinking", "tool_use")
@@ -119,7 +119,7 @@ class AnthropicWriter:
             case KeepAlive():
                 return _event("ping")
             case AnswerFailed():
-                return sse(dumps(errors.anthropic(event.error)), "error")
+                return sse_event(dumps(errors.anthropic(event.error)), "error")
 
     def _growth(self, event: PartGrew) -> bytes:
         match self._kinds[event.index]:
@@ -163,4 +163,4 @@ def _message(event: AnswerStarted) -> Json:
 
 
 def _event(kind: str, **facts: object) -> bytes:
-    return sse(dumps({"type": kind, **facts}), kind)
+    return sse_event(dumps({"type": kind, **facts}), kind)

@@ -21,7 +21,7 @@ from legion.gateway.dialects.messages import (
     PartStarted,
     RequestInfo,
 )
-from legion.gateway.dialects.sse import event as sse
+from legion.gateway.dialects.sse import sse_event
 from legion.gateway.json_text import Json, dumps
 
 _DONE = b"data: [DONE]\n\n"
@@ -166,7 +166,7 @@ class ChatWriter:
             case KeepAlive():
                 return b": waiting\n\n"
             case AnswerFailed():
-                return sse(dumps(errors.openai(event.error)))
+                return sse_event(dumps(errors.openai(event.error)))
             case PartSigned() | PartEnded():
                 return b""
 
@@ -196,9 +196,9 @@ class ChatWriter:
     def _end(self, event: AnswerEnded) -> bytes:
         last = self._chunk({}, STOP_NAMES[event.stop])
         if self._info.count_stream:
-            last += sse(dumps({**self._head, "choices": [], "usage": usage_facts(event.usage)}))
+            last += sse_event(dumps({**self._head, "choices": [], "usage": usage_facts(event.usage)}))
         return last + _DONE
 
     def _chunk(self, delta: Json, finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return sse(dumps({**self._head, "choices": [choice]}))
+        return sse_event(dumps({**self._head, "choices": [choice]}))

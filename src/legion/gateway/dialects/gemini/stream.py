@@ -21,7 +21,7 @@ from legion.gateway.dialects.messages import (
     ThinkingPart,
     ToolCallPart,
 )
-from legion.gateway.dialects.sse import event as sse
+from legion.gateway.dialects.sse import sse_event
 from legion.gateway.json_text import Json, dumps
 
 
@@ -57,12 +57,12 @@ class GeminiWriter:
                 return b"" if done is None else self._chunk(call(done) | self._take_carried())
             case AnswerEnded():
                 facts = chunk([], id=self._id, model=self._model, finish=STOP_NAMES[event.stop])
-                return sse(dumps(facts | {"usageMetadata": usage_facts(event.usage)}))
+                return sse_event(dumps(facts | {"usageMetadata": usage_facts(event.usage)}))
             case KeepAlive():
                 # A comment, which other dialects use, is taken for a broken event by Google's own library.
-                return sse(dumps(chunk([], id=self._id, model=self._model)))
+                return sse_event(dumps(chunk([], id=self._id, model=self._model)))
             case AnswerFailed():
-                return sse(dumps(errors.gemini(event.error)))
+                return sse_event(dumps(errors.gemini(event.error)))
 
     def _growth(self, event: PartGrew) -> bytes:
         match self._kinds[event.index]:
@@ -81,4 +81,4 @@ class GeminiWriter:
         return signed(carried)
 
     def _chunk(self, part: Json) -> bytes:
-        return sse(dumps(chunk([part], id=self._id, model=self._model)))
+        return sse_event(dumps(chunk([part], id=self._id, model=self._model)))

@@ -25,7 +25,7 @@ from legion.gateway.dialects.messages import (
     ToolCallPart,
 )
 from legion.gateway.dialects.responses.answer import head, new_id, signature_of, stop_of, usage_facts, written
-from legion.gateway.dialects.sse import event as sse
+from legion.gateway.dialects.sse import sse_event
 from legion.gateway.json_text import Json, dumps
 
 _Place = tuple[int, int]
@@ -281,7 +281,7 @@ class ResponsesWriter:
 
     def _event(self, kind: str, **facts: object) -> bytes:
         self._number += 1
-        return sse(dumps({"type": kind, "sequence_number": self._number - 1, **facts}), kind)
+        return sse_event(dumps({"type": kind, "sequence_number": self._number - 1, **facts}), kind)
 
 
 def _text_part(text: str) -> Json:

@@ -10,7 +10,7 @@ from legion.domain.errors import BadInput, Retryable, StateConflict
 from legion.domain.questions import MOST_OPEN, Question, QuestionKind, SettledBy
 from legion.domain.text import count
 from legion.jobs.agent.mail_prompt import quoted
-from legion.jobs.supervise import questions as asking
+from legion.jobs.supervise.questions import settle_overdue
 from legion.service.entry.tools.call import Data, NotYet, ToolRequest
 from legion.store import events
 from legion.store.board import questions
@@ -45,7 +45,7 @@ def ask(call: ToolRequest) -> Data:
         if question.settled_at is None:
             overdue = question.deadline - call.context.clock()
             if not call.news.wait(seen, max(0.0, min(left, overdue))) and overdue <= 0:
-                asking.settle_overdue(call.context)
+                settle_overdue(call.context)
     return _result(question)
 
 
