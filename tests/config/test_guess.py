@@ -116,6 +116,13 @@ SAMPLES: dict[str, Sample] = {
         ("yarn.lock", "package.json", ".yarnrc.yml"),
         ["CI=true yarn test"],
     ),
+    "node with new yarn, known by its lock file": (
+        {"package.json": JEST, "yarn.lock": "__metadata:\n  version: 8\n"},
+        "Node",
+        "yarn install --immutable",
+        ("yarn.lock", "package.json"),
+        ["CI=true yarn test"],
+    ),
     "node with bun": (
         {"package.json": JEST, "bun.lock": "", ".gitignore": "node_modules\n"},
         "Node",

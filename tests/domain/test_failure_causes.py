@@ -21,6 +21,8 @@ from legion.domain.failure_causes import likely_cause, telling_line
         ("407 Proxy Authentication Required", 1, "HTTPS_PROXY and NO_PROXY"),
         ("npm error network getaddrinfo EAI_AGAIN", 1, "no network"),
         ("ModuleNotFoundError: No module named 'yaml'", 1, "[setup]"),
+        ("Error: Cannot find module 'yaml'", 1, "[setup]"),
+        ("Error: Cannot find module '/t/bin/build'", 1, "left out of git"),
         ("FATAL ERROR: JavaScript heap out of memory", 134, "sandbox.memory_gb"),
         ("", 137, "sandbox.memory_gb"),
         ("...\n[The program was ended because its limit of 600 s had passed]", None, "`timeout`"),

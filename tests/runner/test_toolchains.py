@@ -25,6 +25,7 @@ def home(tmp_path: Path) -> Path:
         *(".local/share/claude/versions/2/claude", ".local/share/legion/token", ".config/secret", ".config/nvm/node"),
         *("node22/bin/npm", "node22/lib/npm.js", "node22/notes", "project/.git/HEAD", "project/run.sh", "project/key"),
         *(".ssh/id_ed25519", ".claude/login", ".claude/local/claude", "bin/own", "letters"),
+        *("node/node_modules/pnpm/bin/pnpm.cjs", "node/node_modules/pnpm/dist/pnpm.cjs", "node/notes"),
         *("sdk/go/bin/go", "sdk/go/pkg/tool/link", "sdk/go/src/fmt.go"),
     ):
         path = home / name
@@ -74,6 +75,7 @@ def test_each_folder_of_path_leads_to_its_installation_and_no_further(home: Path
             {f".local/share/pipx/venvs/black/{part}" for part in ("bin", "lib")},
         ),
         (".local/share/uv/python/3.13/bin/python3", {".local/share/uv/python"}),
+        ("node/node_modules/pnpm/bin/pnpm.cjs", {"node/node_modules"}),
         (".local/share/claude/versions/2/claude", {".local/share/claude/versions/2"}),
         (".pyenv/versions/3.12/bin/python", {".pyenv"}),
         ("project/run.sh", {"project/run.sh"}),

@@ -1,11 +1,13 @@
 """Small projects of many languages and layouts, played with the tools of this machine: the guess of `legion init`
-prepares them, passes, and is red where the code is broken. What is not installed is skipped, by name."""
+prepares them, passes, and is red where the code is broken. What is not installed is skipped, by name. Setups that
+install a copy are tried as attacks."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.projects import TryChecks
-from tests.support.legion import Squad, squad
+from legion.wire.projects import TrialPage, TryChecks
+from tests.support.legion import Project, Squad, squad
 from tests.support.repository import Repository
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
@@ -26,6 +28,8 @@ class Small:
     files: Mapping[str, str]
     lock: str = ""
     """Makes the lock file before the first commit, as its author did."""
+    index: str = ""
+    """The host of its packages, where a machine may have the tool and not the packages."""
 
 
 def toml(extra: str = "", build: str = 'requires = ["setuptools>=61"]\nbuild-backend = "setuptools.build_meta"') -> str:
@@ -60,6 +64,11 @@ AVA = f"{IMPORT}import test from 'ava'\ntest('it', (t) => t.is(price(), 7))\n"
 ESM = "export const price = () => 7\n"
 CJS = "exports.price = () => 7\n"
 ASSERT = "require('assert').equal(require('./price').price(), 7)\n"
+JAVA = {
+    "src/main/java/Shop.java": "public class Shop { public static int price() { return 7; } }\n",
+    "src/test/java/ShopTest.java": "public class ShopTest { @org.junit.Test public void it() { "
+    "org.junit.Assert.assertEquals(7, Shop.price()); } }\n",
+}
 PROJECTS = {
     "pip, flat": Small("python3", {"pyproject.toml": toml(), "shop/__init__.py": CODE, **python()}),
     "pip, src": Small("python3", {"pyproject.toml": toml(), "src/shop/__init__.py": CODE, **python()}),
@@ -108,6 +117,42 @@ PROJECTS = {
     "pdm": Small(
         "pdm", {"pyproject.toml": toml(DEV, PDM), "src/shop/__init__.py": CODE, **python()}, lock="pdm lock -q"
     ),
+    "uv workspace": Small(
+        "uv",
+        {
+            "pyproject.toml": '[project]\nname = "all"\nversion = "1"\nrequires-python = ">=3.11"\n'
+            f'dependencies = ["shop"]\n{DEV}[tool.uv.workspace]\nmembers = ["packages/*"]\n'
+            f"[tool.uv.sources]\nshop = {{ workspace = true }}\n",
+            "packages/shop/pyproject.toml": toml(build=HATCH),
+            "packages/shop/src/shop/__init__.py": CODE,
+            **python(),
+        },
+        lock="uv lock -q",
+    ),
+    "poetry packages from": Small(
+        "poetry",
+        {
+            "pyproject.toml": toml(
+                '[tool.poetry]\npackages = [{include = "shop", from = "lib"}]\n'
+                '[tool.poetry.group.dev.dependencies]\npytest = "*"\n',
+                POETRY,
+            ),
+            "lib/shop/__init__.py": CODE,
+            **python(),
+        },
+        lock="poetry lock -q",
+    ),
+    "nox": Small(
+        "python3",
+        {
+            "setup.py": "from setuptools import setup\n"
+            "setup(name='shop', package_dir={'': 'lib'}, py_modules=['shop'])\n",
+            "noxfile.py": "import nox\n\n\n@nox.session\ndef tests(session):\n    session.install('.', 'pytest')\n"
+            "    session.run('pytest')\n",
+            "lib/shop.py": CODE,
+            **python(),
+        },
+    ),
     "npm": Small("npm", {"package.json": node(), "price.js": CJS, "test.js": ASSERT}),
     "npm workspaces": Small(
         "npm",
@@ -127,6 +172,56 @@ PROJECTS = {
         "pnpm",
         {"package.json": node(dependencies={"ms": "2.1.3"}), "price.js": CJS, "test.js": f"require('ms')\n{ASSERT}"},
         lock="pnpm install --lockfile-only --silent",
+    ),
+    "pnpm workspace": Small(
+        "pnpm",
+        {
+            "package.json": node("pnpm -r test", private=True),
+            "pnpm-workspace.yaml": "packages:\n  - packages/*\n",
+            "packages/base/package.json": json.dumps({"name": "base", "version": "1.0.0"}),
+            "packages/base/index.js": CJS,
+            "packages/app/package.json": json.dumps(
+                {
+                    "name": "app",
+                    "version": "1.0.0",
+                    "scripts": {"test": "node t.js"},
+                    "dependencies": {"base": "workspace:*"},
+                }
+            ),
+            "packages/app/price.js": "exports.price = require('base').price\n",
+            "packages/app/t.js": ASSERT,
+        },
+        lock="pnpm install --lockfile-only --silent",
+    ),
+    "yarn workspaces": Small(
+        "yarn",
+        {
+            "package.json": node("yarn workspace app test", private=True, workspaces=["packages/*"]),
+            "packages/base/package.json": json.dumps({"name": "base", "version": "1.0.0"}),
+            "packages/base/index.js": CJS,
+            "packages/app/package.json": json.dumps(
+                {"name": "app", "version": "1.0.0", "scripts": {"test": "node t.js"}, "dependencies": {"base": "1.0.0"}}
+            ),
+            "packages/app/price.js": "exports.price = require('base').price\n",
+            "packages/app/t.js": ASSERT,
+        },
+        lock="yarn install --silent && rm -rf node_modules",
+    ),
+    "npm, built by setup": Small(
+        "npm",
+        {
+            "package.json": json.dumps(
+                {
+                    "name": "shop",
+                    "version": "1.0.0",
+                    "devDependencies": {"ms": "2.1.3"},
+                    "scripts": {"prepare": "mkdir -p dist && cp src/price.js dist/price.js", "test": "node test.js"},
+                }
+            ),
+            ".gitignore": "dist\nnode_modules\n",
+            "src/price.js": CJS,
+            "test.js": ASSERT.replace("./price", "./dist/price"),
+        },
     ),
     "yarn": Small(
         "yarn",
@@ -167,6 +262,16 @@ PROJECTS = {
             "src/price.ts": "export const price = (): number => 7\n",
         },
     ),
+    "tsd": Small(
+        "npm",
+        {
+            "package.json": node("tsd", types="index.d.ts", devDependencies={"tsd": "^0.31"}),
+            "index.js": "module.exports = () => 7;\n",
+            "index.d.ts": "declare function price(): number;\nexport = price;\n",
+            "index.test-d.ts": "import { expectType } from 'tsd';\nimport price = require('.');\n"
+            "expectType<number>(price());\n",
+        },
+    ),
     "go": Small(
         "go",
         {
@@ -202,6 +307,75 @@ PROJECTS = {
             "tests/run.php": "<?php\nrequire __DIR__ . '/../src/price.php';\nexit(price() === 7 ? 0 : 1);\n",
         },
     ),
+    "phpunit": Small(
+        "php composer",
+        {
+            "composer.json": json.dumps({"name": "a/shop", "require-dev": {"phpunit/phpunit": "^9"}}),
+            "phpunit.xml.dist": '<phpunit><testsuites><testsuite name="a"><directory>tests</directory></testsuite>'
+            "</testsuites></phpunit>",
+            "src/price.php": "<?php\nfunction price() { return 7; }\n",
+            "tests/PriceTest.php": "<?php\nrequire_once __DIR__ . '/../src/price.php';\n"
+            "class PriceTest extends PHPUnit\\Framework\\TestCase {\n"
+            "  function testIt() { $this->assertSame(7, price()); }\n}\n",
+        },
+        index="repo.packagist.org",
+    ),
+    "ruby": Small(
+        "bundle",
+        {
+            "Gemfile": 'source "https://rubygems.org"\ngem "rake"\ngem "minitest"\n',
+            "Rakefile": 'require "rake/testtask"\nRake::TestTask.new\n',
+            "lib/price.rb": "def price = 7\n",
+            "test/test_price.rb": 'require "minitest/autorun"\nrequire "price"\nclass TestPrice < Minitest::Test\n'
+            "  def test_it = assert_equal(7, price)\nend\n",
+        },
+        index="rubygems.org",
+    ),
+    "maven": Small(
+        "mvn",
+        {
+            "pom.xml": "<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>shop</artifactId>"
+            "<version>1</version><properties><maven.compiler.source>11</maven.compiler.source>"
+            "<maven.compiler.target>11</maven.compiler.target></properties><dependencies><dependency>"
+            "<groupId>junit</groupId><artifactId>junit</artifactId><version>4.13.2</version><scope>test</scope>"
+            "</dependency></dependencies></project>",
+            **JAVA,
+        },
+        index="repo.maven.apache.org",
+    ),
+    "gradle": Small(
+        "gradle",
+        {
+            "build.gradle": "apply plugin: 'java'\nrepositories { mavenCentral() }\n"
+            "dependencies { testImplementation 'junit:junit:4.13.2' }\n",
+            **JAVA,
+        },
+        index="repo.maven.apache.org",
+    ),
+    "kotlin": Small(
+        "gradle",
+        {
+            "build.gradle.kts": 'plugins { kotlin("jvm") version "1.9.24" }\nrepositories { mavenCentral() }\n'
+            'dependencies { testImplementation(kotlin("test")) }\n',
+            "src/main/kotlin/Price.kt": "fun price() = 7\n",
+            "src/test/kotlin/PriceTest.kt": "import kotlin.test.*\n\nclass PriceTest {\n"
+            "    @Test fun it() = assertEquals(7, price())\n}\n",
+        },
+        index="plugins.gradle.org",
+    ),
+    "dotnet": Small(
+        "dotnet",
+        {
+            "shop.csproj": '<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><TargetFramework>net8.0</TargetFramework>'
+            '</PropertyGroup><ItemGroup><PackageReference Include="Microsoft.NET.Test.Sdk" Version="17.10.0" />'
+            '<PackageReference Include="xunit" Version="2.8.1" />'
+            '<PackageReference Include="xunit.runner.visualstudio" Version="2.8.1" /></ItemGroup></Project>',
+            "Price.cs": "public static class Shop { public static int Price() => 7; }\n",
+            "PriceTests.cs": "public class PriceTests { [Xunit.Fact] public void It() => "
+            "Xunit.Assert.Equal(7, Shop.Price()); }\n",
+        },
+        index="api.nuget.org",
+    ),
     "make": Small(
         "make cc",
         {
@@ -220,26 +394,65 @@ PROJECTS = {
 }
 
 
+def reachable(host: str) -> bool:
+    try:
+        socket.create_connection((host, 443), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
 @pytest.fixture(scope="module")
 def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
     with squad(tmp_path_factory.mktemp("person"), settings="[protection]\ntrial = true") as one:
         yield one
 
 
-@pytest.mark.parametrize("name", PROJECTS)
-def test_the_guess_prepares_passes_and_sees_the_code(name: str, person: Squad, tmp_path: Path):
+def tried(name: str, person: Squad, root: Path, settings: str = "") -> tuple[Project, TrialPage]:
     small = PROJECTS[name]
     if missing := [tool for tool in small.tools.split() if shutil.which(tool) is None]:
         pytest.skip(f"cannot be tried here: {missing[0]} is not installed")
-    made = Repository(tmp_path / "shop", "")
-    made.git("rm", "--quiet", "-f", "legion.toml", "check.sh", "README.txt")
+    if small.index and not reachable(small.index):
+        pytest.skip(f"cannot be tried here: {small.index} cannot be reached")
+    made = Repository(root, settings)
+    made.git("rm", "--quiet", "-f", "check.sh", "README.txt", *([] if settings else ["legion.toml"]))
     made.write(dict(small.files))
     if small.lock:
         subprocess.run(["sh", "-c", small.lock], cwd=made.root, env={**os.environ, "CI": "true"}, check=True)
     made.commit("source", {})
     project = person.init(made)
+    if settings:
+        project.trust()
     found = person.client.try_checks(TryChecks(cwd=project.cwd))
     while found.state in ("due", "running"):
         found = person.client.trial(project.cwd, found.number, 20.0)
+    return project, found
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_the_guess_prepares_passes_and_sees_the_code(name: str, person: Squad, tmp_path: Path):
+    _, found = tried(name, person, tmp_path / "shop")
     assert (found.state, found.sees) == ("done", "yes"), found.lines
     assert found.doubts == []
+
+
+COPIES = {
+    "pip, src": "python3 -m venv .venv && .venv/bin/python -m pip install -q . pytest && echo '*' > .venv/.gitignore",
+    "pip, flat": "python3 -m venv .venv && .venv/bin/python -m pip install -q . pytest && echo '*' > .venv/.gitignore",
+    "uv workspace": "uv sync -q --frozen --no-editable",
+}
+"""Setups that install a copy, which the tests, or a program that they start elsewhere, then import."""
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_what_was_broken_does_not_land_where_a_copy_is_tested(name: str, person: Squad, tmp_path: Path):
+    check = '[checks.test]\nrun = ".venv/bin/python -m pytest -q"\n'
+    project, found = tried(
+        name, person, tmp_path / "shop", f'[setup]\nrun = "{COPIES[name]}"\nkey = ["pyproject.toml"]\n{check}'
+    )
+    assert found.state == "done", found.lines
+    code = next(path for path in PROJECTS[name].files if path.endswith("__init__.py"))
+    ticket = project.dispatch("break it", f"sed -i s/7/8/ {code}", max_attempts=1)
+    project.until_settled(ticket, patience=600)
+    # Either the trial asks first, or the copy is made again from the change and its check is red.
+    assert project.state(ticket) == ("parked" if found.sees == "no" else "failed"), found.lines

@@ -30,6 +30,7 @@ _TABLE = tuple(
             *("[Cc]ould not resolve host", "Network is unreachable", "failed to lookup address"),
             *("UnknownHostException", "NewConnectionError"),
         ),
+        "it needs a file that is not there: is it left out of git, or made by a build?": (r"Cannot find module '[./]",),
         "it lacks a module, which [setup] in legion.toml does not install": (
             *("ModuleNotFoundError: No module named", "Cannot find module", "ERR_MODULE_NOT_FOUND"),
             "cannot load such file",

@@ -127,11 +127,11 @@ class _Search:
             return
         if self._manager(target) is not None:
             self._add_installation(target.parent)
-        elif target.parent.name in ("bin", "sbin"):
-            self.add_bin(target.parent)
         elif "node_modules" in target.parts:
             parts = target.parts[: target.parts.index("node_modules") + 1]
             self._add(Path(*parts))
+        elif target.parent.name in ("bin", "sbin"):
+            self.add_bin(target.parent)
         elif self._in_repository(target) or not self._add(target.parent):
             self._add(target)
 

@@ -48,9 +48,16 @@ def node(files: Folder) -> ProjectPart | None:
     needs = any(package.get(kind) for kind in ("dependencies", "devDependencies", "workspaces"))
     if not needs:
         return ProjectPart(kind="Node", checks=checks, notes=notes)
-    keep_out = keep_out_of_git(files, "node_modules") if ".yarnrc.yml" not in files else ""
+    berry = _is_berry(files, package.get("packageManager"))
+    keep_out = "" if berry else keep_out_of_git(files, "node_modules")
     key = (*((lock,) if lock else ()), *files.those("package.json", ".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"))
     return ProjectPart(kind="Node", checks=checks, setup=install + keep_out, key=key, notes=notes)
+
+
+def _is_berry(files: Folder, named: object) -> bool:
+    """Yarn from version 2 on, which knows other options and may make no node_modules."""
+    modern = re.match(r"yarn@(?!1\.)\d", named) if isinstance(named, str) else None
+    return ".yarnrc.yml" in files or modern is not None or "__metadata:" in files.read("yarn.lock")
 
 
 def _names_only_missing(files: Folder, script: str) -> bool:
@@ -72,7 +79,7 @@ def _node_tool(files: Folder, package: object) -> tuple[str, str | None, str, tu
         "yarn": ("yarn install --frozen-lockfile", "yarn install"),
         "bun": ("bun install --frozen-lockfile", "bun install"),
     }
-    if ".yarnrc.yml" in files or re.match(r"yarn@[2-9]", named):
+    if _is_berry(files, named):
         commands["yarn"] = ("yarn install --immutable",) * 2
     notes: tuple[str, ...] = ()
     for tool, (exact, loose) in commands.items():

@@ -319,7 +319,7 @@ def _trial(context: Board, project: ProjectContext) -> list[DoctorFinding]:
         found = trials.page_of(context, tx, project)
         red = red_checks.on_commit(tx, project.id, target) if project.record.baseline_red else ()
     findings = [
-        DoctorFinding(name="the target passes", ok=False, detail=sentence, advice=_FIX_TARGET)
+        DoctorFinding(name="the target passes", ok=False, detail=sentence, advice=found.remedy or _FIX_TARGET)
         for sentence in red_checks.sentences(context, red)
     ]
     if found.setup_fault and not findings:
@@ -337,7 +337,7 @@ def _trial(context: Board, project: ProjectContext) -> list[DoctorFinding]:
         advice = "you trust them all the same, and every receipt says so" if found.trusted else found.remedy
         return [*findings, DoctorFinding(name=name, ok=found.trusted, detail="; ".join(found.doubts), advice=advice)]
     known = found.sees == "yes"
-    detail = "they fail when the code is broken" if known else found.lines[-1]
+    detail = "they fail when the code is broken" if known else found.lines[-1].removeprefix("sees the code: ")
     advice = "`legion doctor --try` tries them now" if found.state == "due" else ""
     return [*findings, DoctorFinding(name=name, ok=found.state != "failed", detail=detail, advice=advice, known=known)]
 
