@@ -43,6 +43,11 @@ def node(script: str = "node test.js", **parts: object) -> str:
 HATCH = 'requires = ["hatchling"]\nbuild-backend = "hatchling.build"'
 PDM = 'requires = ["pdm-backend"]\nbuild-backend = "pdm.backend"'
 POETRY = 'requires = ["poetry-core"]\nbuild-backend = "poetry.core.masonry.api"'
+# Mirrors have the plain index, and not what Poetry asks by default.
+POETRY_DEV = (
+    '[tool.poetry.group.dev.dependencies]\npytest = "*"\n'
+    '[[tool.poetry.source]]\nname = "plain"\nurl = "https://pypi.org/simple/"\npriority = "primary"\n'
+)
 CODE = "def price():\n    return 7\n"
 TEST = {"tests/test_price.py": "import pytest\nfrom {} import price\n\n\ndef test_it():\n    assert price() == 7\n"}
 # A child process in another folder, which finds an installed copy if there is one.
@@ -108,7 +113,7 @@ PROJECTS = {
     "poetry": Small(
         "poetry",
         {
-            "pyproject.toml": toml('[tool.poetry]\n[tool.poetry.group.dev.dependencies]\npytest = "*"\n', POETRY),
+            "pyproject.toml": toml(f"[tool.poetry]\n{POETRY_DEV}", POETRY),
             "shop/__init__.py": CODE,
             **python(),
         },
@@ -133,9 +138,7 @@ PROJECTS = {
         "poetry",
         {
             "pyproject.toml": toml(
-                '[tool.poetry]\npackages = [{include = "shop", from = "lib"}]\n'
-                '[tool.poetry.group.dev.dependencies]\npytest = "*"\n',
-                POETRY,
+                f'[tool.poetry]\npackages = [{{include = "shop", from = "lib"}}]\n{POETRY_DEV}', POETRY
             ),
             "lib/shop/__init__.py": CODE,
             **python(),
