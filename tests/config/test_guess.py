@@ -116,6 +116,18 @@ SAMPLES: dict[str, Sample] = {
         ("yarn.lock", "package.json", ".yarnrc.yml"),
         ["CI=true yarn test"],
     ),
+    "node with a workspace of pnpm and nothing of its own": (
+        {
+            "package.json": '{"scripts": {"test": "pnpm -r test"}}',
+            "pnpm-lock.yaml": "",
+            "pnpm-workspace.yaml": "",
+            ".gitignore": "node_modules",
+        },
+        "Node",
+        "pnpm install --frozen-lockfile",
+        ("pnpm-lock.yaml", "package.json", "pnpm-workspace.yaml"),
+        ["CI=true pnpm test"],
+    ),
     "node with new yarn, known by its lock file": (
         {"package.json": JEST, "yarn.lock": "__metadata:\n  version: 8\n"},
         "Node",

@@ -81,12 +81,18 @@ def test_what_a_script_that_is_a_check_runs_is_no_difference_to_ci():
 
 
 def test_what_the_tests_import_and_nothing_installs_is_named():
-    test = "import os\nimport a\nimport pytest\nimport yaml\nfrom trustme import CA\n"
-    files = {"pyproject.toml": BUILT, "a.py": "", "tests/test_a.py": test, "requirements.txt": "-e .[full]\nPyYAML"}
+    test = "import os\nimport a\nimport pytest\nimport yaml\nimport trio\nfrom trustme import CA\n"
+    settings = '[tool.pytest.ini_options]\nfilterwarnings = ["ignore::trio.Deprecation"]\n'
+    files = {
+        "pyproject.toml": f"{BUILT}\n{settings}",
+        "a.py": "",
+        "tests/test_a.py": test,
+        "requirements.txt": "-e .[full]\nPyYAML",
+    }
     found, _ = guessed(files)
     assert found.notes == (
         "requirements.txt names `-e .[full]`, the project itself: setup installs it by that file alone.",
-        "The tests import trustme, which no file here names: if they need it, add it to `run` of [setup].",
+        "The tests import trio, trustme, which no file here names: if they need it, add it to `run` of [setup].",
     )
 
 

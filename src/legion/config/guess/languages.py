@@ -46,7 +46,7 @@ def node(files: Folder) -> ProjectPart | None:
     if _TEST in names and len(names) > 1:
         notes += (f"Besides the tests, {', '.join(names[1:])} became checks: remove those that you do not want.",)
     needs = any(package.get(kind) for kind in ("dependencies", "devDependencies", "workspaces"))
-    if not needs:
+    if not needs and "pnpm-workspace.yaml" not in files:
         return ProjectPart(kind="Node", checks=checks, notes=notes)
     berry = _is_berry(files, package.get("packageManager"))
     keep_out = "" if berry else keep_out_of_git(files, "node_modules")

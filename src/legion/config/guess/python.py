@@ -28,6 +28,7 @@ _REQUIREMENTS = (
 )
 _TESTS = ("**/test_*.py", "**/*_test.py", "**/tests.py")
 _EXTRAS = ("test", "tests", "testing", "dev")
+_TOOLS_THAT_INSTALL = ("poetry", "pdm", "hatch", "uv", "setuptools", "flit", "rye", "pixi", "tox")
 _MOST_TESTS = 200
 _IMPORT = re.compile(r"^(?:import|from)\s+([a-zA-Z]\w*)", re.MULTILINE)
 _PLAIN_NEED = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?\s*(?:[<>=!~;].*)?")
@@ -87,7 +88,11 @@ def _pip_notes(files: Folder, requirements: tuple[str, ...], setup: _Setup | Non
         if line := _ITSELF.search(files.read(name)):
             yield f"{name} names `{line[0].strip()}`, the project itself: setup installs it by that file alone."
     own = {part for name in files.names if name.endswith(".py") for part in name.removesuffix(".py").split("/")}
-    texts = [*map(files.read, (*requirements, *files.those(*_MARKERS))), setup.run if setup else "python3"]
+    project = files.toml("pyproject.toml")
+    # Settings of pytest and linters name modules, too, and install none.
+    tools = {name: text for name, text in table(project.get("tool")).items() if name in _TOOLS_THAT_INSTALL}
+    others = (name for name in (*requirements, *files.those(*_MARKERS)) if name not in ("pyproject.toml", "pytest.ini"))
+    texts = [*map(files.read, others), str({**project, "tool": tools}), setup.run if setup else "python3"]
     named = re.sub(r"[-_.]", "", " ".join(texts).lower())
     tests = [files.read(name) for name in files.like(*_TESTS, "**/conftest.py")[:_MOST_TESTS]]
     imported = {module for test in tests for module in _IMPORT.findall(test)} - own - sys.stdlib_module_names
