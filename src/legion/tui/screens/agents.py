@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from legion.client.legion import Legion, question_before
-from legion.client.text import agents as view
+from legion.client.text import agents
 from legion.client.text.rows import BLANK, Row, clean, head
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
@@ -44,14 +44,14 @@ class AgentsPlace(ListAndPage[AgentPage]):
         found = self.store.agents.value
         if found is not None:
             found = replace(found, agents=[one for one in found.agents if one.fired_at is None])
-        return view.rows(found, width, self.legion_app.keys.shown()["hire"])
+        return agents.rows(found, width, self.legion_app.keys.shown()["hire"])
 
     def page_feed(self, key: str) -> Feed[AgentPage]:
         return self.store.feed(lambda legion: legion.agent(key), of_kinds("agent.", "mail.", "run.", "plan."))
 
     def page_rows(self, width: int) -> list[Row]:
-        made = view.page_rows(self.page, width) if self.page is not None else []
-        mail = view.mail_rows(self.store.mail.value, width)
+        made = agents.page_rows(self.page, width) if self.page is not None else []
+        mail = agents.mail_rows(self.store.mail.value, width)
         return [*made, *([BLANK] if made else []), head("Your mail, newest first"), *mail]
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:

@@ -8,7 +8,7 @@ from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 from textual.widget import Widget
 
-from legion.client.text import board as view
+from legion.client.text import board
 from legion.client.text.board import BoardColumn, BoardMode
 from legion.client.text.rows import Row, note, row
 from legion.client.text.terminal import Cell, Colour
@@ -71,37 +71,37 @@ class BoardColumns(Vertical):
 
     def put(self, tickets: list[TicketLine], graph: Graph | None, omitted: int = 0) -> None:
         self.tickets, self.graph = tickets, graph
-        shown = view.shown(tickets, self.filter)
+        shown = board.shown(tickets, self.filter)
         self._title(len(shown), omitted)
         width = self.size.width
         if not width:
             return
         if self.mode is BoardMode.TREE and graph is not None:
-            self._lists([("", view.tree(graph, width - 1, self.filter))])
+            self._lists([("", board.tree(graph, width - 1, self.filter))])
         elif self.mode is BoardMode.GRAPH and graph is not None:
             self._waves(graph, width)
         else:
             self._by_state(shown, width)
 
     def _by_state(self, shown: list[TicketLine], width: int) -> None:
-        columns = view.columns(shown, width)
-        chain = view.longest_chain(self.graph)
+        columns = board.columns(shown, width)
+        chain = board.longest_chain(self.graph)
         if len(columns) == 1:
-            self._lists([("", view.listed(shown, width - 1, chain))])
+            self._lists([("", board.listed(shown, width - 1, chain))])
             return
         room = width // len(columns) - 2
-        self._lists([(column.title, view.cards(column.tickets, room, chain)) for column in columns])
+        self._lists([(column.title, board.cards(column.tickets, room, chain)) for column in columns])
 
     def _waves(self, graph: Graph, width: int) -> None:
-        waves = view.waves(graph, self.filter)
-        fit = max(1, min(len(waves), width // view.LEAST_COLUMN, _MOST_COLUMNS))
+        waves = board.waves(graph, self.filter)
+        fit = max(1, min(len(waves), width // board.LEAST_COLUMN, _MOST_COLUMNS))
         if len(waves) > fit:
             # The last column holds all waves for which there is no room.
             rest = tuple(ticket for wave in waves[fit - 1 :] for ticket in wave.tickets)
             waves = [*waves[: fit - 1], BoardColumn(f"Waves {fit} to {len(waves)}", rest)]
         room = width // max(1, len(waves)) - 2
-        chain = view.longest_chain(graph)
-        self._lists([(wave.title, view.wave_cards(wave.tickets, room, chain)) for wave in waves])
+        chain = board.longest_chain(graph)
+        self._lists([(wave.title, board.wave_cards(wave.tickets, room, chain)) for wave in waves])
 
     def _lists(self, made: list[tuple[str, list[Row]]]) -> None:
         focused = self.focused_list
@@ -128,13 +128,13 @@ class BoardColumns(Vertical):
 
     def _title(self, number: int, omitted: int) -> None:
         cells = [Cell(f" {self.mode.value} ", Colour.BOLD)]
-        if fault := view.fault_of(self.filter):
+        if fault := board.fault_of(self.filter):
             cells.append(Cell(f" filter: {fault}", Colour.RED))
         elif self.filter:
             cells.append(Cell(f" filter: {self.filter}  ({number} of {len(self.tickets)})", Colour.YELLOW))
         elif omitted:
             cells.append(Cell(f" {omitted} older ended ones are not listed", Colour.DIM))
-        chain = view.chain_line(self.graph)
+        chain = board.chain_line(self.graph)
         if chain is not None:
             cells += [Cell("  "), *chain.cells]
         self._title_line.show(Row(tuple(cells)))

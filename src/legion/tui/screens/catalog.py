@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from textual.widget import Widget
 
 from legion.client.legion import Legion
-from legion.client.text import catalog as view
+from legion.client.text import catalog
 from legion.client.text.providers import provider_rows
 from legion.client.text.rows import BLANK, Row, clean, paragraph, row
 from legion.client.text.terminal import Cell, Colour
@@ -53,16 +53,18 @@ _SWITCHES = "● gets your tickets; Enter switches, Esc continues with it."
 _SETS = "Edit a file; changes count without a restart. `agents.parallel` is the number of workers."
 _LISTS = {
     "providers": _List(fetch=lambda legion, _: legion.providers(), rows=provider_rows),
-    "teams": _List(fetch=lambda legion, cwd: legion.teams(cwd), rows=view.team_rows, hint=_EDITS),
-    "roles": _List(fetch=lambda legion, cwd: legion.roles(cwd), rows=view.role_rows, hint=_EDITS),
+    "teams": _List(fetch=lambda legion, cwd: legion.teams(cwd), rows=catalog.team_rows, hint=_EDITS),
+    "roles": _List(fetch=lambda legion, cwd: legion.roles(cwd), rows=catalog.role_rows, hint=_EDITS),
     "workers": _List(
         fetch=lambda legion, cwd: legion.numbers(cwd),
-        rows=view.number_rows,
+        rows=catalog.number_rows,
         hint="Enter changes these numbers at once, without a commit.",
     ),
-    "sessions": _List(fetch=lambda legion, cwd: legion.sessions(cwd, all=True), rows=view.session_rows, hint=_SWITCHES),
-    "settings": _List(fetch=lambda legion, cwd: legion.config(cwd), rows=view.setting_rows, hint=_SETS),
-    "worktrees": _List(fetch=lambda legion, cwd: legion.worktrees(cwd), rows=view.worktree_rows),
+    "sessions": _List(
+        fetch=lambda legion, cwd: legion.sessions(cwd, all=True), rows=catalog.session_rows, hint=_SWITCHES
+    ),
+    "settings": _List(fetch=lambda legion, cwd: legion.config(cwd), rows=catalog.setting_rows, hint=_SETS),
+    "worktrees": _List(fetch=lambda legion, cwd: legion.worktrees(cwd), rows=catalog.worktree_rows),
 }
 
 
@@ -142,7 +144,7 @@ class CatalogPlace(Place):
         found = self.value if self.kind == "sessions" else None
         if not isinstance(found, SessionList):
             return None
-        return next((one for one in found.sessions if view.key_of(one) == self._selected), None)
+        return next((one for one in found.sessions if catalog.key_of(one) == self._selected), None)
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         self.refresh_bindings()
@@ -187,7 +189,7 @@ class CatalogPlace(Place):
         self.legion_app.send(lambda legion: legion.switch_session(wanted).message, switched)
 
     def action_forget(self) -> None:
-        wanted = NamedSession(cwd=self.store.cwd, name=self._selected.removeprefix(view.ENDED))
+        wanted = NamedSession(cwd=self.store.cwd, name=self._selected.removeprefix(catalog.ENDED))
         self.legion_app.send(lambda legion: legion.drop_session(wanted).message, self._session_changed)
 
     def action_test(self) -> None:

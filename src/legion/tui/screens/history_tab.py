@@ -8,7 +8,7 @@ from typing import cast
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from legion.client.text import proofs as view
+from legion.client.text import proofs
 from legion.client.text.rows import BLANK, Row, clean, flow, head, note, paragraph
 from legion.client.text.terminal import Cell, count
 from legion.tui.feed import Feed
@@ -17,7 +17,7 @@ from legion.tui.screens.host import UiHost
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Reader
 from legion.tui.store import BoardStore
-from legion.tui.views import diff as changes
+from legion.tui.views import diff
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
@@ -68,7 +68,7 @@ class HistoryTab(Vertical):
         """The selected moment, where the ticket can return to it."""
         if not self.is_mounted or self._has_landed:
             return ""
-        return view.moment_of(self.events, self.query_one(HistoryList).selected)
+        return proofs.moment_of(self.events, self.query_one(HistoryList).selected)
 
     @property
     def _has_landed(self) -> bool:
@@ -91,7 +91,7 @@ class HistoryTab(Vertical):
     def renew(self) -> None:
         if not self.is_mounted:
             return
-        self.query_one(HistoryList).put(view.history_rows(self.events, self.screen.size.width - 1))
+        self.query_one(HistoryList).put(proofs.history_rows(self.events, self.screen.size.width - 1))
         text = f" {self._moments}; Enter shows a line in full, and what changed since"
         self.query_one(RowLines).show_all(flow([Cell(text)], self.screen.size.width))
 
@@ -104,7 +104,7 @@ class HistoryTab(Vertical):
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         event.stop()
-        one = view.line_of(self.events, event.key)
+        one = proofs.line_of(self.events, event.key)
         if one is None:
             return
         facts = [f"{name}: {value}" for name, value in one.data.items()]
@@ -123,9 +123,9 @@ class HistoryTab(Vertical):
             fault = error.message
             self._read(moment, text, lambda width: paragraph(fault, width))
         else:
-            files = changes.parse(since)
+            files = diff.parse(since)
             same = note("Its tree is the same now.")
-            self._read(moment, text, lambda width: changes.rows(files, width, (), {}) or [same])
+            self._read(moment, text, lambda width: diff.rows(files, width, (), {}) or [same])
 
     def _read(self, moment: str, text: str, since: Callable[[int], list[Row]]) -> None:
         def rows(width: int) -> list[Row]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from textual.widget import Widget
 
 from legion.client.legion import Legion
-from legion.client.text import inbox as view
+from legion.client.text import inbox
 from legion.client.text.plans import KEY as PLAN
 from legion.client.text.plans import waiting
 from legion.client.text.questions import asker
@@ -50,7 +50,7 @@ class InboxPlace(Place):
         if self.is_mounted and self.is_watching:
             width, keys = self.size.width - 1, self.legion_app.keys.shown()
             plans = waiting(self.store.plans.value)
-            self._rows.put(view.rows(self.store.inbox.value, self.store.recent.value, width, time.time(), keys, plans))
+            self._rows.put(inbox.rows(self.store.inbox.value, self.store.recent.value, width, time.time(), keys, plans))
             if self.focused is None:
                 self._rows.focus()
             self.refresh_bindings()
@@ -71,7 +71,7 @@ class InboxPlace(Place):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         question = self.question
         if action in ("yes", "no", "yes_to_all"):
-            return question is not None and bool(view.choice_for(question, yes=action != "no"))
+            return question is not None and bool(inbox.choice_for(question, yes=action != "no"))
         if action == "answer":
             return question is not None
         if action == "open_ticket":
@@ -95,7 +95,7 @@ class InboxPlace(Place):
 
     def _answer_with_key(self, *, yes: bool) -> None:
         question = self.question
-        choice = view.choice_for(question, yes=yes) if question is not None else ""
+        choice = inbox.choice_for(question, yes=yes) if question is not None else ""
         if question is not None and choice:
             self._confirm(question, choice)
 
@@ -163,7 +163,7 @@ class InboxPlace(Place):
         question = self.question
         if question is None:
             return
-        same, choice = view.alike(self.questions, question), view.choice_for(question, yes=True)
+        same, choice = inbox.alike(self.questions, question), inbox.choice_for(question, yes=True)
         text = f"Answer {count(len(same), 'question')} of the kind {clean(question.kind)} with `{clean(choice)}`?"
         self.legion_app.ask(text, lambda legion: _answer_all(legion, [one.id for one in same], choice))
 

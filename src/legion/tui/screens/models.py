@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from legion.client.legion import Legion
-from legion.client.text import models as view
+from legion.client.text import models
 from legion.client.text.rows import Row, clean
 from legion.tui.feed import Feed
 from legion.tui.screens.catalog import CatalogPlace
@@ -35,52 +35,52 @@ class ModelsPlace(CatalogPlace):
             self._models = self.store.feed(lambda legion: legion.models(), _NEVER)
         return [*super().watches(), self._models.watch(self.renew)]
 
-    def fetch(self, legion: Legion) -> view.ModelTable:
+    def fetch(self, legion: Legion) -> models.ModelTable:
         cwd = self.store.cwd
-        return view.ModelTable(
+        return models.ModelTable(
             routes=legion.routes(), roles=legion.roles(cwd), agents=legion.agents(), providers=legion.providers()
         )
 
     def rows_of(self, value: object, width: int) -> list[Row]:
-        assert isinstance(value, view.ModelTable)
-        return view.rows(value, self._offered, width)
+        assert isinstance(value, models.ModelTable)
+        return models.rows(value, self._offered, width)
 
     @property
     def _offered(self) -> Models | None:
         return self._models.value if self._models is not None else None
 
     @property
-    def _table(self) -> view.ModelTable | None:
+    def _table(self) -> models.ModelTable | None:
         found = self.value
-        return found if isinstance(found, view.ModelTable) else None
+        return found if isinstance(found, models.ModelTable) else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "add":
             return True
         if action == "remove":
-            return self._table is not None and view.route_of(self._table, self._selected) is not None
+            return self._table is not None and models.route_of(self._table, self._selected) is not None
         return False if action == "test" else super().check_action(action, parameters)
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         table = self._table
-        user = view.user_of(table, event.key) if table is not None else None
+        user = models.user_of(table, event.key) if table is not None else None
         if table is None or user is None:
             return
-        present = view.route_of(table, event.key)
+        present = models.route_of(table, event.key)
 
         def chosen(target: str | None) -> None:
-            if target == view.AS_BEFORE and present is not None:
+            if target == models.AS_BEFORE and present is not None:
                 self._change(_removal(present))
-            elif target and target != view.AS_BEFORE:
-                wanted = SetRoute(model=view.ANY, to=[target], agent=user.agent, role=user.role)
+            elif target and target != models.AS_BEFORE:
+                wanted = SetRoute(model=models.ANY, to=[target], agent=user.agent, role=user.role)
                 self._change(lambda legion: legion.set_route(wanted).message)
 
         self._has_route = present is not None
         self._picker = Picker(f"Who answers for {clean(user.name)}", self._targets(table), user.target)
         self.app.push_screen(self._picker, chosen)
 
-    def _targets(self, table: view.ModelTable) -> list[tuple[str, str]]:
-        return view.targets(table, self._offered, has_route=self._has_route)
+    def _targets(self, table: models.ModelTable) -> list[tuple[str, str]]:
+        return models.targets(table, self._offered, has_route=self._has_route)
 
     def renew(self) -> None:
         super().renew()
@@ -97,7 +97,7 @@ class ModelsPlace(CatalogPlace):
 
     def action_remove(self) -> None:
         table = self._table
-        route = view.route_of(table, self._selected) if table is not None else None
+        route = models.route_of(table, self._selected) if table is not None else None
         if route is not None:
             call = _removal(route)
             text = f"Remove the route of {clean(route.model)} to {clean(', '.join(route.to))}?"

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from legion.client.legion import Legion, question_before
-from legion.client.text import plans as view
+from legion.client.text import plans
 from legion.client.text.rows import Row, clean
 from legion.client.text.terminal import count
 from legion.tui.editor import edited
@@ -50,22 +50,23 @@ class PlansPlace(ListAndPage[PlanPage]):
 
     @property
     def plan(self) -> PlanLine | None:
-        plans = self.store.plans.value
-        found = plans.plans if plans is not None else []
-        return next((one for one in found if view.key_of(one) == self.selected), None)
+        found = self.store.plans.value.plans if self.store.plans.value is not None else []
+        return next((one for one in found if plans.key_of(one) == self.selected), None)
 
     def list_rows(self, width: int) -> list[Row]:
-        return view.list_rows(self.store.plans.value, width, f"{self.legion_app.keys.shown()['new_plan']} plans a goal")
+        return plans.list_rows(
+            self.store.plans.value, width, f"{self.legion_app.keys.shown()['new_plan']} plans a goal"
+        )
 
     def page_feed(self, key: str) -> Feed[PlanPage] | None:
         self._chosen = set()
         if self.plan is None:
             return None
-        id = view.number_of(self.plan)
+        id = plans.number_of(self.plan)
         return self.store.feed(lambda legion: legion.plan_page(id), of_kinds("plan.", "ticket.", "run."))
 
     def page_rows(self, width: int) -> list[Row]:
-        return view.page_rows(self.page, width, chosen=self._chosen)
+        return plans.page_rows(self.page, width, chosen=self._chosen)
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         if event.rows is self._list:
@@ -107,14 +108,14 @@ class PlansPlace(ListAndPage[PlanPage]):
         self._ask(plan, f"Approve {what} ({clean(plan.goal)[:200]})? They are dispatched at once.{findings}", wanted)
 
     def _ask(self, plan: PlanLine, question: str, wanted: ApprovePlan) -> None:
-        id = view.number_of(plan)
+        id = plans.number_of(plan)
         self.legion_app.ask(question, lambda legion: legion.approve_plan(id, wanted).message)
 
     def action_reject(self) -> None:
         plan = self.plan
         if plan is None:
             return
-        id, draft = view.number_of(plan), f"plan.{plan.id}"
+        id, draft = plans.number_of(plan), f"plan.{plan.id}"
 
         def given(why: str | None) -> None:
             if why:
@@ -127,7 +128,7 @@ class PlansPlace(ListAndPage[PlanPage]):
 
     def action_retry_plan(self) -> None:
         if self.plan is not None:
-            id = view.number_of(self.plan)
+            id = plans.number_of(self.plan)
             self.legion_app.send(lambda legion: f"{legion.retry_plan(id).plan.id} is planned again.")
 
     def action_drop_plan(self) -> None:
@@ -135,12 +136,12 @@ class PlansPlace(ListAndPage[PlanPage]):
         if plan is not None:
             self.legion_app.ask(
                 question_before("drop_plan", f"{plan.id} ({clean(plan.goal)[:200]})"),
-                lambda legion: f"{legion.drop_plan(view.number_of(plan)).plan.id} is dropped.",
+                lambda legion: f"{legion.drop_plan(plans.number_of(plan)).plan.id} is dropped.",
             )
 
     def action_edit(self) -> None:
         if self.plan is not None:
-            self.run_worker(self._edit(view.number_of(self.plan)), exclusive=True)
+            self.run_worker(self._edit(plans.number_of(self.plan)), exclusive=True)
 
     async def _edit(self, id: int) -> None:
         ask = self.store.requests.ask
@@ -155,4 +156,4 @@ class PlansPlace(ListAndPage[PlanPage]):
         except LegionError as error:
             self.app.notify(clean(error.message), severity="error", markup=False, timeout=15)
         else:
-            self.app.notify(f"{saved.plan.id}: {view.why(saved.plan)}", markup=False)
+            self.app.notify(f"{saved.plan.id}: {plans.why(saved.plan)}", markup=False)

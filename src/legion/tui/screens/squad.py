@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
-from legion.client.text import board as board_view
+from legion.client.text import board
 from legion.client.text.plans import KEY as PLAN
 from legion.client.text.plans import plan_row, waiting
 from legion.client.text.rows import Row, clean, note
@@ -19,7 +19,7 @@ from legion.client.text.tickets import group_of
 from legion.tui.keys import KeyContext
 from legion.tui.screens.agents import switch_delegation
 from legion.tui.screens.ticket_place import COUNTED_EVERY, TicketPlace
-from legion.tui.views import squad as view
+from legion.tui.views import squad
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.divider import STEP, Divider, moved
 from legion.tui.widgets.row_list import RowList
@@ -111,7 +111,7 @@ class SquadPlace(TicketPlace):
     @property
     def leader(self) -> AgentLine | None:
         project = self.store.project
-        return view.leader_of(self.store.agents.value, project.name if project is not None else "")
+        return squad.leader_of(self.store.agents.value, project.name if project is not None else "")
 
     @property
     def ticket(self) -> TicketLine | None:
@@ -126,12 +126,12 @@ class SquadPlace(TicketPlace):
         rows, width = self._tickets, self.size.width - 1
         if not rows.size.width or self.store.status.value is None or not self.is_watching:
             return
-        chain, keys = board_view.longest_chain(self.store.graph.value), self.legion_app.keys.shown()
+        chain, keys = board.longest_chain(self.store.graph.value), self.legion_app.keys.shown()
         needs = [one for one in self.tickets.values() if group_of(one) is Group.NEEDS_YOU]
         others = [one for one in self.tickets.values() if group_of(one) is not Group.NEEDS_YOU]
         plans = [row for plan in waiting(self.store.plans.value) for row in plan_row(plan, width)]
-        self._show_needs([*plans, *board_view.listed(needs, width, chain, keys=keys)])
-        made = board_view.listed(others, rows.size.width - 1, chain)
+        self._show_needs([*plans, *board.listed(needs, width, chain, keys=keys)])
+        made = board.listed(others, rows.size.width - 1, chain)
         rows.put(made or [note("Nothing else is on the board." if needs else "The board is empty.")])
 
     def _show_needs(self, rows: list[Row]) -> None:
@@ -156,16 +156,16 @@ class SquadPlace(TicketPlace):
         say.placeholder = f"Type to {clean(leader.name)}; Enter sends" if leader is not None else ""
         width = max(20, rows.size.width - 1)
         if leader is None:
-            rows.put(view.offer_rows(keys, width))
+            rows.put(squad.offer_rows(keys, width))
         else:
-            rows.put(view.talk_rows(leader, self.store.mail.value, width, self._live(leader)))
+            rows.put(squad.talk_rows(leader, self.store.mail.value, width, self._live(leader)))
 
     def _live(self, leader: AgentLine) -> list[str]:
         """What it has printed in its present turn."""
         output = self.store.output
         run = next((one.run for one in output.running if one.agent == leader.id), None)
         tail = output.tails.get(run) if run is not None else None
-        return tail.last(view.LIVE_LINES) if tail is not None else []
+        return tail.last(squad.LIVE_LINES) if tail is not None else []
 
     def _renew_output(self) -> None:
         self._renew_panes()
@@ -180,12 +180,12 @@ class SquadPlace(TicketPlace):
         rows, output = self._panes, self.store.output
         if not self.is_watching or not rows.size.width:
             return
-        tails = {run: tail.last(view.MOST_LINES) for run, tail in output.tails.items()}
+        tails = {run: tail.last(squad.MOST_LINES) for run, tail in output.tails.items()}
         size = rows.size
         leader = None if self.has_class("-narrow") else self.leader
         # The leader's own output is in the conversation, unless that is hidden.
         running = [one for one in output.running if leader is None or one.agent != leader.id]
-        made = view.pane_rows(running, tails, self.tickets, width=size.width - 1, height=size.height, now=time.time())
+        made = squad.pane_rows(running, tails, self.tickets, width=size.width - 1, height=size.height, now=time.time())
         rows.put(made or self._idle(size.width - 1))
         self._focus_what_opens(bool(made))
 
@@ -207,7 +207,7 @@ class SquadPlace(TicketPlace):
     def _idle(self, width: int) -> list[Row]:
         groups = [group_of(ticket) for ticket in self.tickets.values()]
         at_work, waiting = groups.count(Group.AT_WORK), groups.count(Group.WAITING)
-        return view.idle_rows(at_work, waiting, self.legion_app.keys.shown(), width)
+        return squad.idle_rows(at_work, waiting, self.legion_app.keys.shown(), width)
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         if event.key.isdigit():

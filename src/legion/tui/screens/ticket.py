@@ -21,8 +21,7 @@ from legion.tui.screens.host import UiHost
 from legion.tui.screens.prompts import LinePrompt, YesNo
 from legion.tui.screens.ticket_place import TicketPlace
 from legion.tui.store import BoardStore
-from legion.tui.views import diff
-from legion.tui.views import ticket as view
+from legion.tui.views import diff, ticket
 from legion.tui.views.diff import CommentPlace, ShownFile
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import RowLine, RowLines
@@ -290,12 +289,12 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         if not self.is_mounted or log is None:
             return
         width = self.size.width - 1
-        rows = view.live_rows(log.lines, width)
+        rows = ticket.live_rows(log.lines, width)
         if log.dropped:
             rows.insert(0, note(f"{log.dropped} lines before; `legion log {self.id_of_ticket}` prints all"))
-        self.query_one("#live", RowList).put(rows or paragraph(view.no_output(self.page), width, colour=Colour.DIM))
+        self.query_one("#live", RowList).put(rows or paragraph(ticket.no_output(self.page), width, colour=Colour.DIM))
         keys = self.legion_app.keys.shown()
-        self.query_one("#terminal", RowList).put(view.terminal_rows(self.page, log.lines, keys, width))
+        self.query_one("#terminal", RowList).put(ticket.terminal_rows(self.page, log.lines, keys, width))
 
     # Tabs
 
@@ -336,9 +335,9 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         if event.rows.id == "receipts":
             self._opened_receipt = "none" if self._opened_receipt == event.key else event.key
             self.renew()
-        elif event.rows.id == "terminal" and event.key == view.ATTACH:
+        elif event.rows.id == "terminal" and event.key == ticket.ATTACH:
             self.action_attach()
-        elif event.rows.id == "terminal" and event.key == view.SHELL:
+        elif event.rows.id == "terminal" and event.key == ticket.SHELL:
             self.action_shell()
 
     def copyable(self, ticket: TicketLine) -> list[tuple[str, str]]:
