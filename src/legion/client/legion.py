@@ -47,9 +47,8 @@ def _method(name: str) -> Any:  # noqa: ANN401 - of any signature
     raise AttributeError(name)
 
 
-def question_before(name: str, what: str) -> str:
-    """What the row asks a person before it is called; `what` names the thing."""
-    return row_of(_method(name)).asks.format(what=what)
+def row_named(name: str) -> Operation:
+    return row_of(_method(name))
 
 
 class Legion(Operations):

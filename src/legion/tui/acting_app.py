@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from textual.app import App
 
-from legion.client.legion import Legion, question_before
+from legion.client.legion import Legion, row_named
 from legion.client.text.rows import clean
 from legion.client.text.terminal import count
 from legion.tui.drafts import Drafts
@@ -74,7 +75,7 @@ class ActingApp(App[None]):
 
     def action_init(self) -> None:
         wanted = AddProject(path=self.store.cwd)
-        question = question_before("add_project", clean(wanted.path))
+        question = row_named("add_project").asks.format(what=clean(wanted.path))
         self.ask(question, lambda legion: _added(legion, wanted))
 
     def action_new_ticket(self) -> None:
@@ -147,14 +148,33 @@ class ActingApp(App[None]):
             lambda legion: legion.collect(Where(cwd=root)).message,
         )
 
-    def ask(self, question: str, call: Callable[[Legion], str], *, waits: bool = False) -> None:
+    def act(self, name: str, what: str, *given: object, then: Callable[[], None] = lambda: None) -> None:
+        """The operation of that name: its own question about `what`, if it has one, then the request."""
+        row, call = row_named(name), partial(_done, name, given)
+        if row.asks:
+            self.ask(row.asks.format(what=what), call, then, waits=row.waits)
+        else:
+            self.send(call, then, waits=row.waits)
+
+    def ask(
+        self,
+        question: str,
+        call: Callable[[Legion], str],
+        then: Callable[[], None] = lambda: None,
+        *,
+        waits: bool = False,
+    ) -> None:
         """One question, then the request."""
 
         def go(yes: bool | None) -> None:
             if yes:
-                self.send(call, waits=waits)
+                self.send(call, then, waits=waits)
 
         self.push_screen(YesNo(question), go)
+
+
+def _done(name: str, given: tuple[object, ...], legion: Legion) -> str:
+    return str(getattr(legion, name)(*given).message)
 
 
 def _added(legion: Legion, wanted: AddProject) -> str:

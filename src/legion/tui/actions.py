@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from legion.client.legion import Legion, question_before
+from legion.client.legion import Legion
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.terminal import OfferWork
 from legion.wire.tickets import TicketLine
@@ -28,47 +27,13 @@ def offers(ticket: TicketLine | None, action: str) -> bool:
     return ticket is not None and any(name in ticket.offers for name in OPERATIONS[action])
 
 
-def question_of(action: str, id: int, title: str) -> str:
-    """Asked once before it; empty where a key takes it back."""
-    return question_before(OPERATIONS[action][0], f"#{id} {title}")
+OFFERED_TO_ALL = ("stop", "pause", "resume", "drop", "review", "land", "undo", "push", "submit", "interrupt")
+"""Actions that are one request, so that all marked tickets can have it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TicketAction:
-    perform: Callable[[Legion, int], str]
-    """Returns the daemon's sentence about what was done."""
-    waits: bool = False
-    """The daemon answers when the agent has."""
-
-
-TICKET_ACTIONS = {
-    "stop": TicketAction(
-        perform=lambda legion, id: legion.stop(id).message,
-    ),
-    "pause": TicketAction(perform=lambda legion, id: legion.pause_ticket(id).message),
-    "resume": TicketAction(perform=lambda legion, id: legion.resume_ticket(id).message),
-    "drop": TicketAction(
-        perform=lambda legion, id: legion.drop(id).message,
-    ),
-    "review": TicketAction(perform=lambda legion, id: legion.review(id).message),
-    "land": TicketAction(
-        perform=lambda legion, id: legion.land(id).message,
-    ),
-    "undo": TicketAction(
-        perform=lambda legion, id: legion.undo(id).message,
-    ),
-    "push": TicketAction(
-        perform=lambda legion, id: legion.push(id, OfferWork()).message,
-        waits=True,
-    ),
-    "submit": TicketAction(
-        perform=lambda legion, id: legion.submit_ticket(id).message,
-    ),
-    "interrupt": TicketAction(
-        perform=lambda legion, id: legion.interrupt(id).message,
-        waits=True,
-    ),
-}
+def request_of(action: str, id: int) -> tuple[str, tuple[object, ...]]:
+    """The operation, and what it is given."""
+    return OPERATIONS[action][0], (id, OfferWork()) if action == "push" else (id,)
 
 
 def run_checks(cwd: str, id: int) -> Callable[[Legion], str]:

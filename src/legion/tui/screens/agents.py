@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from legion.client.legion import Legion, question_before
+from legion.client.legion import Legion
 from legion.client.text import agents
 from legion.client.text.rows import BLANK, Row, clean, head
 from legion.tui.feed import Feed
@@ -22,8 +22,7 @@ from legion.wire.mail import NewMessage
 
 def switch_delegation(app: UiHost, agent: AgentLine) -> None:
     """The same key takes it back, so nothing is asked."""
-    wanted = SetDelegation(id=agent.id, on=not agent.delegate)
-    app.send(lambda legion: legion.delegate(wanted).message)
+    app.act("delegate", clean(agent.name), SetDelegation(id=agent.id, on=not agent.delegate))
 
 
 class AgentsPlace(ListAndPage[AgentPage]):
@@ -96,26 +95,17 @@ class AgentsPlace(ListAndPage[AgentPage]):
             )
 
     def action_approve(self) -> None:
-        agent = self.agent
-        if agent is not None:
-            verdict = PlanVerdict(agent=agent.id, approve=True)
-            self.legion_app.ask(
-                question_before("decide_plan", clean(agent.name)),
-                lambda legion: legion.decide_plan(verdict).message,
-            )
+        if self.agent is not None:
+            verdict = PlanVerdict(agent=self.agent.id, approve=True)
+            self.legion_app.act("decide_plan", clean(self.agent.name), verdict)
 
     def action_fire(self) -> None:
-        agent = self.agent
-        if agent is not None:
-            self.legion_app.ask(
-                question_before("fire", clean(agent.name)),
-                lambda legion: legion.fire(FireAgent(id=agent.id)).message,
-            )
+        if self.agent is not None:
+            self.legion_app.act("fire", clean(self.agent.name), FireAgent(id=self.agent.id))
 
     def action_delegate(self) -> None:
-        agent = self.agent
-        if agent is not None:
-            switch_delegation(self.legion_app, agent)
+        if self.agent is not None:
+            switch_delegation(self.legion_app, self.agent)
 
     def _write(
         self,

@@ -186,16 +186,16 @@ class CatalogPlace(Place):
             if self.is_current:
                 self.app.pop_screen()
 
-        self.legion_app.send(lambda legion: legion.switch_session(wanted).message, switched)
+        self.legion_app.act("switch_session", "", wanted, then=switched)
 
     def action_forget(self) -> None:
         wanted = NamedSession(cwd=self.store.cwd, name=self._selected.removeprefix(catalog.ENDED))
-        self.legion_app.send(lambda legion: legion.drop_session(wanted).message, self._session_changed)
+        self.legion_app.act("drop_session", "", wanted, then=self._session_changed)
 
     def action_test(self) -> None:
         name = self._selected
         self.app.notify(f"Asking {clean(name)}.", markup=False)
-        self.legion_app.send(lambda legion: legion.try_provider(TryProvider(name=name)).message, waits=True)
+        self.legion_app.act("try_provider", name, TryProvider(name=name))
 
     def action_add(self) -> None:
         match self.kind:
@@ -241,28 +241,19 @@ class CatalogPlace(Place):
 
     def action_complete(self) -> None:
         wanted = NamedSession(cwd=self.store.cwd, name=self._selected)
-        question = f"Collect what landed in {clean(wanted.name)} into its branch, and end the session?"
-        complete = lambda legion: legion.complete_session(wanted).message  # noqa: E731
-        self.legion_app.ask(question, lambda legion: self._removed(legion, complete))
+        self.legion_app.act("complete_session", clean(wanted.name), wanted, then=self._session_changed)
 
     def action_remove(self) -> None:
         name, cwd = self._selected, self.store.cwd
-        match self.kind:
-            case "providers":
-                call = lambda legion: legion.remove_provider(RemoveProvider(name=name)).message  # noqa: E731
-            case "sessions":
-                ended = DeleteSession(cwd=cwd, name=name)
-                call = lambda legion: legion.delete_session(ended).message  # noqa: E731
-            case "teams":
-                call = lambda legion: legion.remove_team(cwd, name).message  # noqa: E731
-            case _:
-                call = lambda legion: legion.remove_role(cwd, name).message  # noqa: E731
-        self.legion_app.ask(f"Remove {clean(name)}?", lambda legion: self._removed(legion, call))
-
-    def _removed(self, legion: Legion, call: Callable[[Legion], str]) -> str:
-        message = call(legion)
-        self.app.call_from_thread(self._session_changed if self.kind == "sessions" else self._again)
-        return message
+        removals: dict[str, tuple[str, tuple[object, ...]]] = {
+            "providers": ("remove_provider", (RemoveProvider(name=name),)),
+            "sessions": ("delete_session", (DeleteSession(cwd=cwd, name=name),)),
+            "teams": ("remove_team", (cwd, name)),
+            "roles": ("remove_role", (cwd, name)),
+        }
+        operation, given = removals[self.kind]
+        then = self._session_changed if self.kind == "sessions" else self._again
+        self.legion_app.act(operation, clean(name), *given, then=then)
 
     async def show_answer(
         self, title: str, call: Callable[[Legion], Answer], rows: Callable[[Answer, int], list[Row]]

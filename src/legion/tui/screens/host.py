@@ -22,8 +22,13 @@ class UiHost(Protocol):
     def send(self, call: Callable[[Legion], str], then: Callable[[], None] = ..., *, waits: bool = False) -> None:
         """Send a request that does something, and show its sentence."""
 
-    def ask(self, question: str, call: Callable[[Legion], str], *, waits: bool = False) -> None:
+    def ask(
+        self, question: str, call: Callable[[Legion], str], then: Callable[[], None] = ..., *, waits: bool = False
+    ) -> None:
         """One question, then the request."""
+
+    def act(self, name: str, what: str, *given: object, then: Callable[[], None] = ...) -> None:
+        """The operation of that name: its own question about `what`, if it has one, then the request."""
 
     def go(self, name: str) -> None:
         """To a place."""

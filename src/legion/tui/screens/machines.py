@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.client.legion import Legion, question_before
+from legion.client.legion import Legion
 from legion.client.text.machines import log_rows, rows
 from legion.client.text.rows import Row, clean
 from legion.tui.keys import KeyContext
@@ -61,28 +61,19 @@ class MachinesPlace(CatalogPlace, inherit_bindings=False):
         )
 
     def action_update(self) -> None:
-        machine = self.machine
-        if machine is not None:
-            self.legion_app.send(lambda legion: legion.update_machine(machine.name).message, self._again)
+        self._act("update_machine")
 
     def action_pause_machine(self) -> None:
-        machine = self.machine
-        if machine is not None:
-            held = machine.state in ("paused", "draining")
-
-            def call(legion: Legion) -> str:
-                return (legion.resume_machine if held else legion.pause_machine)(machine.name).message
-
-            self.legion_app.send(call, self._again)
+        held = self.machine is not None and self.machine.state in ("paused", "draining")
+        self._act("resume_machine" if held else "pause_machine")
 
     def action_remove_machine(self) -> None:
-        machine = self.machine
-        if machine is not None:
-            wanted = RemoveMachine()
-            self.legion_app.ask(
-                question_before("remove_machine", clean(machine.name)),
-                lambda legion: self._removed(legion, lambda one: one.remove_machine(machine.name, wanted).message),
-            )
+        self._act("remove_machine", RemoveMachine())
+
+    def _act(self, operation: str, *given: object) -> None:
+        if self.machine is not None:
+            name = self.machine.name
+            self.legion_app.act(operation, clean(name), name, *given, then=self._again)
 
     def action_clean(self) -> None:
         self.legion_app.clear_ended()

@@ -70,10 +70,11 @@ class ModelsPlace(CatalogPlace):
 
         def chosen(target: str | None) -> None:
             if target == models.AS_BEFORE and present is not None:
-                self._change(_removal(present))
+                removal = _removal(present)
+                self.legion_app.send(lambda legion: legion.remove_route(removal).message, self._again)
             elif target and target != models.AS_BEFORE:
                 wanted = SetRoute(model=models.ANY, to=[target], agent=user.agent, role=user.role)
-                self._change(lambda legion: legion.set_route(wanted).message)
+                self.legion_app.act("set_route", "", wanted, then=self._again)
 
         self._has_route = present is not None
         self._picker = Picker(f"Who answers for {clean(user.name)}", self._targets(table), user.target)
@@ -89,9 +90,6 @@ class ModelsPlace(CatalogPlace):
             # The models of the providers may arrive while the list is open.
             self._picker.offer(self._targets(table))
 
-    def _change(self, call: Callable[[Legion], str]) -> None:
-        self.legion_app.send(call, self._again)
-
     def action_add(self) -> None:
         self.app.push_screen(Form("Set a route", "route", ROUTE_FIELDS, _set_route))
 
@@ -99,14 +97,12 @@ class ModelsPlace(CatalogPlace):
         table = self._table
         route = models.route_of(table, self._selected) if table is not None else None
         if route is not None:
-            call = _removal(route)
-            text = f"Remove the route of {clean(route.model)} to {clean(', '.join(route.to))}?"
-            self.legion_app.ask(text, lambda legion: self._removed(legion, call))
+            what = f"{clean(route.model)} to {clean(', '.join(route.to))}"
+            self.legion_app.act("remove_route", what, _removal(route), then=self._again)
 
 
-def _removal(one: RouteLine) -> Callable[[Legion], str]:
-    wanted = RemoveRoute(model=one.model, provider=one.provider, agent=one.agent, role=one.role, team=one.team)
-    return lambda legion: legion.remove_route(wanted).message
+def _removal(one: RouteLine) -> RemoveRoute:
+    return RemoveRoute(model=one.model, provider=one.provider, agent=one.agent, role=one.role, team=one.team)
 
 
 def _set_route(given: dict[str, object]) -> Callable[[Legion], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 
-from legion.client.legion import Legion, question_before
+from legion.client.legion import Legion, row_named
 from legion.client.text import plans
 from legion.client.text.rows import Row, clean
 from legion.client.text.terminal import count
@@ -135,7 +135,7 @@ class PlansPlace(ListAndPage[PlanPage]):
         plan = self.plan
         if plan is not None:
             self.legion_app.ask(
-                question_before("drop_plan", f"{plan.id} ({clean(plan.goal)[:200]})"),
+                row_named("drop_plan").asks.format(what=f"{plan.id} ({clean(plan.goal)[:200]})"),
                 lambda legion: f"{legion.drop_plan(plans.number_of(plan)).plan.id} is dropped.",
             )
 

@@ -8,7 +8,6 @@ from textual.widget import Widget
 
 from legion.client.text.queue import landed_ticket, queue_rows
 from legion.client.text.rows import clean
-from legion.tui.actions import question_of
 from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.widgets.bindings import bindings_of
@@ -55,7 +54,4 @@ class QueuePlace(Place):
     def action_undo_landed(self) -> None:
         landed = self.landed
         if landed is not None:
-            self.legion_app.ask(
-                question_of("undo", landed.id, clean(landed.title)),
-                lambda legion: legion.undo(landed.id).message,
-            )
+            self.legion_app.act("undo", f"#{landed.id} {clean(landed.title)}", landed.id)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar
 
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.client.text.rows import Row, clean, paragraph
 from legion.client.text.terminal import Cell, Colour, count
-from legion.tui.actions import OPERATIONS, TICKET_ACTIONS, offers, question_of, run_checks
+from legion.tui.actions import OFFERED_TO_ALL, OPERATIONS, offers, request_of, run_checks
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
 from legion.tui.widgets.row_list import RowList
@@ -59,7 +60,7 @@ class TicketPlace(Place):
         if not marked:
             return None
         keys = self.legion_app.keys.shown()
-        acts = [f"{keys[name]} {name}" for name in (*TICKET_ACTIONS, "retry") if name in keys and self._able(name)]
+        acts = [f"{keys[name]} {name}" for name in (*OFFERED_TO_ALL, "retry") if name in keys and self._able(name)]
         fact = Cell(f"{count(len(marked), 'ticket is', 'tickets are')} marked. ", Colour.YELLOW)
         return Row((fact, Cell(f"{', '.join(sorted(acts))}; Esc unmarks.")))
 
@@ -74,7 +75,7 @@ class TicketPlace(Place):
             return self.ticket is not None
         if action == "mark":
             return self.MARKS and self.ticket is not None
-        if self._marks and (action in TICKET_ACTIONS or action == "retry"):
+        if self._marks and (action in OFFERED_TO_ALL or action == "retry"):
             return bool(self._able(action))
         if action == "check":
             return self.ticket is not None and self.ticket.state == "done"
@@ -209,16 +210,12 @@ class TicketPlace(Place):
         return [("number", str(ticket.id)), ("title", " ".join(ticket.title.split()))]
 
     def _perform(self, name: str) -> None:
-        action, able = TICKET_ACTIONS[name], self._able(name)
+        able = self._able(name)
         if self._marks:
-            self._ask_for_all(name, able, action.perform)
+            self._ask_for_all(name, able, partial(_perform, name))
         elif able:
-            id = able[0].id
-            perform = lambda legion: action.perform(legion, id)  # noqa: E731 - a name for the callback
-            if question := question_of(name, id, clean(able[0].title)):
-                self.legion_app.ask(question, perform, waits=action.waits)
-            else:
-                self.legion_app.send(perform, waits=action.waits)
+            operation, given = request_of(name, able[0].id)
+            self.legion_app.act(operation, f"#{able[0].id} {clean(able[0].title)}", *given)
 
     def _retry_all(self) -> None:
         able = self._able("retry")
@@ -246,6 +243,11 @@ class TicketPlace(Place):
 
     def _unmark(self) -> None:
         self.put_down()
+
+
+def _perform(name: str, legion: Legion, id: int) -> str:
+    operation, given = request_of(name, id)
+    return str(getattr(legion, operation)(*given).message)
 
 
 def done_to_all(legion: Legion, name: str, ids: Sequence[int], perform: Callable[[Legion, int], str]) -> str:
