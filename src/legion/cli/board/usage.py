@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
+from legion.client.text.rows import Column, Columns, Row, listing, row
+from legion.client.text.terminal import Colour, count
 from legion.client.text.usage import rows
-from legion.wire.notes import Lessons
+from legion.wire.notes import Lessons, NoteLine
 
 
 @command("usage", example="legion usage\nlegion usage --week --by role\nlegion usage --lessons")
@@ -31,8 +32,7 @@ def usage(call: CommandCall, by: str, by_lesson: bool, days: str | None, since: 
     --by project: all projects.
     """
     if by_lesson:
-        taught = call.legion().lessons(call.cwd)
-        call.answer(taught, lambda: effect_lines(taught, call.screen))
+        call.show(call.legion().lessons(call.cwd), _effect)
         return
     if days and since:
         raise click.UsageError("Choose one of --today, --week, --month and --since", click.get_current_context())
@@ -42,22 +42,18 @@ def usage(call: CommandCall, by: str, by_lesson: bool, days: str | None, since: 
     call.show(found, rows)
 
 
-def effect_lines(found: Lessons, screen: Screen) -> list[str]:
-    accepted = [one for one in found.lessons if not one.proposed]
-    if not accepted:
-        return ["No lesson is accepted: legion note lessons"]
-    head = [Cell(word, Colour.DIM) for word in ("lesson", "with it", "without it", "")]
-    rows = [
-        [
-            Cell(str(one.id), Colour.BOLD),
-            Cell(_average(one.attempts, one.carried)),
-            Cell(_average(one.attempts_without, one.without)),
-            Cell(sanitize(one.text)),
-        ]
-        for one in accepted
-    ]
-    return screen.table([head, *rows], indent=0)
-
-
 def _average(attempts: float | None, tickets: int) -> str:
     return "no ticket yet" if attempts is None else f"{attempts:.1f} attempts in {count(tickets, 'ticket')}"
+
+
+_EFFECT: Columns[NoteLine] = (
+    Column("lesson", lambda one: str(one.id), Colour.BOLD, keeps=True),
+    Column("with it", lambda one: _average(one.attempts, one.carried), keeps=True),
+    Column("without it", lambda one: _average(one.attempts_without, one.without), keeps=True),
+    Column("", lambda one: one.text),
+)
+
+
+def _effect(found: Lessons, width: int) -> list[Row]:
+    accepted = [one for one in found.lessons if not one.proposed]
+    return listing(_EFFECT, accepted, width, heads=True) or [row("No lesson is accepted: legion note lessons")]

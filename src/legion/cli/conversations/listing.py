@@ -10,7 +10,8 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, sanitize, size
 from legion.cli.base.progress import progress
-from legion.cli.board.status import dollars
+from legion.client.text.rows import Column, Columns, Row, listing, note, row
+from legion.client.text.tickets import dollars
 from legion.wire.conversations import ConversationLine, Conversations, IndexState, SearchHit, SearchResult
 
 _SHORT_ID = 8
@@ -32,7 +33,7 @@ def conversations(call: CommandCall, hours: float, wait: bool) -> None:
     Their files are only read. A dot marks a conversation that a program has open now.
     """
     found = settled(call, wait, lambda timeout: call.legion().conversations(hours, timeout), lambda seen: seen.index)
-    call.answer(found, lambda: listed(found, call.screen))
+    call.show(found, conversation_rows)
     mention_index(call, found.index)
 
 
@@ -82,37 +83,32 @@ def mention_index(call: CommandCall, index: IndexState) -> None:
         )
 
 
-def row(line: ConversationLine, screen: Screen) -> list[Cell]:
-    dot = "●" if screen.unicode else "*"
-    return [
-        Cell(dot if line.alive else " ", Colour.GREEN),
-        Cell(_name(line), Colour.BOLD),
-        Cell(line.program, Colour.CYAN),
-        Cell(clock(line.modified_at), Colour.DIM),
-        Cell(sanitize(line.project).rpartition("/")[2]),
-        Cell(f"{line.messages} msg"),
-        Cell("" if line.usd is None else dollars(line.usd)),
-        Cell(sanitize(line.title)),
-        Cell(sanitize(line.last_answer), Colour.DIM),
-    ]
-
-
 def _name(line: ConversationLine) -> str:
     """What `legion conversations export` takes for it. Runs of one agent differ only at the end of their ids."""
     id = sanitize(line.id)
     return id if line.program == _OWN else id[:_SHORT_ID]
 
 
-def listed(found: Conversations, screen: Screen) -> Iterator[str]:
+CONVERSATION: Columns[ConversationLine] = (
+    Column("open", lambda one: "●" if one.alive else " ", Colour.GREEN, keeps=True),
+    Column("id", lambda one: _name(one), Colour.BOLD, keeps=True),
+    Column("program", lambda one: one.program, Colour.CYAN, keeps=True),
+    Column("changed", lambda one: clock(one.modified_at), Colour.DIM, keeps=True),
+    Column("project", lambda one: one.project.rpartition("/")[2]),
+    Column("messages", lambda one: f"{one.messages} msg"),
+    Column("cost", lambda one: "" if one.usd is None else dollars(one.usd)),
+    Column("title", lambda one: one.title),
+    Column("answer", lambda one: one.last_answer, Colour.DIM),
+)
+
+
+def conversation_rows(found: Conversations, width: int) -> list[Row]:
     if not found.conversations:
-        yield "No conversation in this time: --hours N looks further back."
-        return
-    yield from screen.table([row(line, screen) for line in found.conversations], indent=0)
+        return [row("No conversation in this time: --hours N looks further back.")]
     broken = sum(line.broken for line in found.conversations)
-    if broken:
-        yield from screen.aside(
-            f"{count(broken, 'line')} could not be read and {'was' if broken == 1 else 'were'} skipped"
-        )
+    were = "was" if broken == 1 else "were"
+    skipped = [note(f"{count(broken, 'line')} could not be read and {were} skipped", indent=2)] if broken else []
+    return [*listing(CONVERSATION, found.conversations, width), *skipped]
 
 
 def _hits(found: SearchResult, screen: Screen) -> Iterator[str]:

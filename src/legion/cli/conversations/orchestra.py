@@ -9,7 +9,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.texts import short_title
-from legion.cli.conversations.listing import hours_of, listed, mention_index
+from legion.cli.conversations.listing import conversation_rows, hours_of, mention_index
 from legion.wire.conversations import ConversationLine
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.projects import SetNumbers, Where
@@ -56,7 +56,8 @@ def sessions(call: CommandCall, hours: float) -> None:
     """
     found = call.legion().conversations(hours, _WAIT)
     call.answer(
-        [_session(line) for line in found.conversations if line.program != "legion"], lambda: listed(found, call.screen)
+        [_session(line) for line in found.conversations if line.program != "legion"],
+        lambda: call.screen.rows(conversation_rows(found, call.screen.columns)),
     )
     mention_index(call, found.index)
 

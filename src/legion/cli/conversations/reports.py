@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, sanitize, size, thousands
+from legion.cli.base.output import count, sanitize, size, thousands
 from legion.cli.base.parameters import files
 from legion.cli.base.progress import progress
 from legion.cli.base.texts import read_text
-from legion.cli.board.status import dollars
-from legion.cli.conversations.listing import hours_of, mention_index, row, settled, wait_option
+from legion.cli.conversations.listing import CONVERSATION, hours_of, mention_index, settled, wait_option
+from legion.client.text.rows import BLANK, Column, Columns, Row, head, listing, note, row
 from legion.client.text.terminal import sanitize_lines
-from legion.wire.conversations import Analytics, AskConversation, ConversationHealth, ConversationLine, ConversationSums
+from legion.client.text.tickets import dollars
+from legion.wire.conversations import Analytics, AskConversation, ConversationHealth, ConversationSums
 from legion.wire.errors import BadInput, LegionError
 
 _FORMATS = ("md", "json", "html")
@@ -72,39 +73,31 @@ def analytics(call: CommandCall, hours: float, wait: bool) -> None:
     By program, project, model and day (UTC). Conversations of subagents are counted, too.
     """
     found = settled(call, wait, lambda timeout: call.legion().analytics(hours, timeout), lambda seen: seen.index)
-    call.answer(found, lambda: _analytics(found, call.screen))
+    call.show(found, _analytics)
     mention_index(call, found.index)
 
 
-def _analytics(found: Analytics, screen: Screen) -> Iterator[str]:
+_SUMS: Columns[ConversationSums] = (
+    Column("", lambda one: one.key or "(unknown)"),
+    Column("conversations", lambda one: str(one.conversations)),
+    Column("messages", lambda one: str(one.messages)),
+    Column("tokens", lambda one: thousands(one.tokens)),
+    Column("cost", lambda one: dollars(one.usd)),
+)
+
+
+def _analytics(found: Analytics, width: int) -> list[Row]:
     if not found.total.conversations:
-        yield "No conversation in this time: --hours N looks further back."
-        return
-    parts = (
-        ("program", found.by_program),
-        ("project", found.by_project),
-        ("model", found.by_model),
-        ("day", found.by_day),
-    )
-    for name, groups in parts:
-        head = [Cell(word, Colour.DIM) for word in (name, "conversations", "messages", "tokens", "cost")]
-        yield from screen.table([head, *(_sums_row(sums) for sums in groups[:_SHOWN])], indent=0)
-        if len(groups) > _SHOWN:
-            yield from screen.aside(f"and {len(groups) - _SHOWN} more (--json)")
-        yield ""
-    yield from screen.table([[Cell(cell.text, Colour.BOLD) for cell in _sums_row(found.total, "all")]], indent=0)
-    if found.total.unpriced:
-        yield from screen.aside(f"{count(found.total.unpriced, 'conversation')} with models without a known price")
-
-
-def _sums_row(sums: ConversationSums, name: str = "") -> list[Cell]:
-    return [
-        Cell(name or sanitize(sums.key) or "(unknown)"),
-        Cell(str(sums.conversations)),
-        Cell(str(sums.messages)),
-        Cell(thousands(sums.tokens)),
-        Cell(dollars(sums.usd)),
-    ]
+        return [row("No conversation in this time: --hours N looks further back.")]
+    parts = {"program": found.by_program, "project": found.by_project, "model": found.by_model, "day": found.by_day}
+    made: list[Row] = []
+    for name, groups in parts.items():
+        made += listing((replace(_SUMS[0], label=name), *_SUMS[1:]), groups[:_SHOWN], width, heads=True)
+        made += [note(f"and {len(groups) - _SHOWN} more (--json)", indent=2)] if len(groups) > _SHOWN else []
+        made.append(BLANK)
+    made += listing(_SUMS, [], width, total=replace(found.total, key="all"))
+    unpriced = f"{count(found.total.unpriced, 'conversation')} with models without a known price"
+    return [*made, note(unpriced, indent=2)] if found.total.unpriced else made
 
 
 @command("health", example="legion conversations health\nlegion conversations health --hours 2160 --json")
@@ -118,28 +111,25 @@ def health(call: CommandCall, hours: float, wait: bool) -> None:
     found = settled(
         call, wait, lambda timeout: call.legion().conversation_health(hours, timeout), lambda seen: seen.index
     )
-    call.answer(found, lambda: _health(found, call.screen))
+    call.show(found, _health)
     mention_index(call, found.index)
 
 
-def _health(found: ConversationHealth, screen: Screen) -> Iterator[str]:
+def _health(found: ConversationHealth, width: int) -> list[Row]:
     many = count(found.conversations, "conversation")
-    yield f"{many}, {size(found.bytes)}; the index takes {size(found.index_bytes)}"
-    groups = (
-        ("stale", found.stale),
-        ("large", found.large),
-        ("orphaned", found.orphaned),
-        ("broken", found.broken),
-    )
-    for name, lines in groups:
-        yield from _group(f"{name}: {found.counts[name]}", lines, screen)
-    yield from _group("largest", found.largest, screen)
-    yield from _group("oldest", found.oldest, screen)
-
-
-def _group(title: str, lines: Sequence[ConversationLine], screen: Screen) -> Iterator[str]:
-    yield screen.line(Cell(title, Colour.BOLD), indent=0)
-    yield from screen.table([row(line, screen) for line in lines[:_SHOWN]], indent=2)
+    groups = {
+        **{f"{name}: {found.counts[name]}": getattr(found, name) for name in ("stale", "large", "orphaned", "broken")},
+        "largest": found.largest,
+        "oldest": found.oldest,
+    }
+    return [
+        row(f"{many}, {size(found.bytes)}; the index takes {size(found.index_bytes)}"),
+        *(
+            one
+            for title, lines in groups.items()
+            for one in (head(title), *listing(CONVERSATION, lines[:_SHOWN], width, indent=2))
+        ),
+    ]
 
 
 @command(

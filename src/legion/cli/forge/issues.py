@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, sanitize
 from legion.cli.base.parameters import BIGGEST
 from legion.cli.base.progress import progress
 from legion.cli.base.row_command import described_by, filled
+from legion.client.text.rows import Column, Columns, Row, listing
+from legion.client.text.terminal import Colour
 from legion.wire.errors import BadInput
-from legion.wire.forge import Assigned, AssignIssues
+from legion.wire.forge import Assigned, AssignedLine, AssignIssues
 
 
 @described_by(AssignIssues)
@@ -42,7 +43,7 @@ def assign(
     wanted = filled(AssignIssues, given, call.cwd, issues=list(issues))
     with progress("Asking the forge"):
         found = call.legion().assign(wanted)
-    call.answer(found, lambda: call.screen.table(_rows(found), indent=0))
+    call.show(found, _rows)
     made = [one.ticket for one in found.issues if one.ticket]
     if watch and made:
         from legion.cli.tickets.wait import exit_code, until_settled
@@ -58,13 +59,13 @@ def _file(path: str) -> str:
         raise BadInput(f"{path} cannot be read as text: name another file.") from None
 
 
-def _rows(found: Assigned) -> list[list[Cell]]:
-    return [
-        [
-            Cell(f"#{one.issue}", Colour.BOLD),
-            Cell(sanitize(one.message), Colour.GREEN if one.ticket else Colour.YELLOW),
-            Cell(sanitize(one.branch), Colour.DIM),
-            Cell(sanitize(one.title)),
-        ]
-        for one in found.issues
-    ]
+_ISSUE: Columns[AssignedLine] = (
+    Column("issue", lambda one: f"#{one.issue}", Colour.BOLD, keeps=True),
+    Column("message", lambda one: one.message, lambda one: Colour.GREEN if one.ticket else Colour.YELLOW, keeps=True),
+    Column("branch", lambda one: one.branch, Colour.DIM),
+    Column("title", lambda one: one.title),
+)
+
+
+def _rows(found: Assigned, width: int) -> list[Row]:
+    return listing(_ISSUE, found.issues, width)

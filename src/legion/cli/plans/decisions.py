@@ -11,6 +11,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, numbers, sanitize
 from legion.cli.base.texts import read_text
 from legion.cli.plans.numbers import complete_plans
+from legion.client.text.rows import table
 from legion.wire.agents import PlanVerdict
 from legion.wire.errors import BadInput
 from legion.wire.plans import ApprovePlan, PlanApproved, RejectPlan
@@ -72,8 +73,8 @@ def _decide(call: CommandCall, id: str, text: str, *, yes: bool) -> None:
 def _approved(made: PlanApproved, screen: Screen) -> Iterator[str]:
     yield from (f"Ticket ID: {number}  {key}" for key, number in made.tickets.items())
     if not made.tickets:
-        rows = [[Cell(one.key, Colour.BOLD), Cell(sanitize(one.title))] for one in made.proposed]
-        yield from screen.table(rows, indent=0)
+        lines = [(one.key, [Cell(one.key, Colour.BOLD), Cell(sanitize(one.title))]) for one in made.proposed]
+        yield from screen.rows(table(lines, screen.columns, keep=1))
     if made.dropped:
         yield f"Removed from the board: {numbers(made.dropped)}"
     yield sanitize(made.message)

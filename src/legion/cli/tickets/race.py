@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.cli.base.parameters import TICKET
-from legion.cli.board.status import dollars
+from legion.client.text.rows import Column, Columns, Row, listing, row
+from legion.client.text.terminal import Cell, Colour, count
+from legion.client.text.tickets import dollars
 from legion.wire.errors import BadInput
 from legion.wire.tickets import LaneLine, NewRace, RacePage
 
@@ -47,7 +47,7 @@ def race(call: CommandCall, words: tuple[str, ...], drivers: str, models: str) -
 
 
 def _show(call: CommandCall, page: RacePage) -> None:
-    call.answer(page, lambda: _page(page, call.screen))
+    call.show(page, _rows)
     call.notes(page.notes)
 
 
@@ -55,27 +55,23 @@ def _list(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _page(page: RacePage, screen: Screen) -> Iterator[str]:
+_LANE: Columns[LaneLine] = (
+    Column("ticket", lambda one: f"#{one.ticket}", Colour.BOLD, keeps=True),
+    Column("by", lambda one: " ".join(filter(None, (one.driver, one.model))) or "as the settings say", keeps=True),
+    Column("standing", lambda one: one.standing, lambda one: _COLOURS.get(one.standing, Colour.DIM), keeps=True),
+    Column("state", lambda one: one.state, Colour.DIM),
+    Column("tries", lambda one: count(one.attempts, "try", "tries")),
+    Column("size", lambda one: "" if one.lines is None else f"{one.lines} lines"),
+    Column("cost", lambda one: dollars(one.usd) + ("" if one.budget is None else f" of {dollars(one.budget)}")),
+    Column("why", lambda one: one.why, Colour.DIM),
+)
+
+
+def _rows(page: RacePage, width: int) -> list[Row]:
     result = f"won by ticket {page.winner}" if page.winner is not None else "not decided"
-    yield screen.line(
+    title = row(
         Cell(f"Race {page.race} of ticket {page.origin}", Colour.BOLD),
-        Cell(f"  {sanitize(page.title)}  "),
+        f"  {page.title}  ",
         Cell(f"{result}, {dollars(page.usd)} in all", Colour.DIM),
     )
-    yield from screen.table([_row(lane) for lane in page.lanes])
-
-
-def _row(lane: LaneLine) -> list[Cell]:
-    who = " ".join(filter(None, (lane.driver, lane.model))) or "as the settings say"
-    size = "" if lane.lines is None else f"{lane.lines} lines"
-    share = "" if lane.budget is None else f" of {dollars(lane.budget)}"
-    return [
-        Cell(f"#{lane.ticket}", Colour.BOLD),
-        Cell(sanitize(who)),
-        Cell(lane.standing, _COLOURS.get(lane.standing, Colour.DIM)),
-        Cell(lane.state, Colour.DIM),
-        Cell(count(lane.attempts, "try", "tries")),
-        Cell(size),
-        Cell(f"{dollars(lane.usd)}{share}"),
-        Cell(sanitize(lane.why), Colour.DIM),
-    ]
+    return [title, *listing(_LANE, page.lanes, width, indent=2)]
