@@ -9,8 +9,7 @@ import pytest
 
 from legion.cli.plugin import place as places
 from legion.cli.plugin.files import LegionProgram, commands, plugin_files
-from legion.cli.plugin.place import PluginPlace
-from legion.cli.plugin.status_line import with_line, without_line
+from legion.cli.plugin.place import PluginPlace, with_line, without_line
 from legion.wire.errors import BadInput
 
 PROGRAM = LegionProgram(argv=("/opt/my legion/legion", "--data-dir", "/d"))

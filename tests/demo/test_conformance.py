@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.demo.conformance.cases import Places as TrialPlaces
-from legion.demo.conformance.cases import Promise, cases, scripts
-from legion.demo.conformance.suite import play_suite
+from legion.demo.conformance.suite import Places as TrialPlaces
+from legion.demo.conformance.suite import Promise, cases, play_suite, scripts
 from legion.drivers.programs import catalog
 from legion.rehearsal.script import parser
 from legion.service.providers import agent_programs

@@ -9,9 +9,45 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.cli.plugin import status_line
 from legion.cli.plugin.files import SPLIT, LegionProgram, plugin_files, split_command
 from legion.wire.errors import BadInput
+
+KEY = "statusLine"
+
+
+def with_line(text: str | None, command: str) -> tuple[str | None, str]:
+    """The settings with our status line, or None and the reason why they stay as they are. None: there is no file."""
+    settings = _settings(text)
+    if settings is None:
+        return None, "it is no JSON object"
+    if KEY in settings:
+        ours = is_ours(text, command)
+        return None, "" if ours else "you have a status line of your own, which stays"
+    settings[KEY] = {"type": "command", "command": command}
+    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n", ""
+
+
+def without_line(text: str, command: str) -> str | None:
+    """The settings without our status line; None where it is not in them."""
+    settings = _settings(text)
+    if settings is None or not is_ours(text, command):
+        return None
+    del settings[KEY]
+    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+
+
+def is_ours(text: str | None, command: str) -> bool:
+    line = (_settings(text) or {}).get(KEY)
+    return isinstance(line, dict) and line.get("command") == command
+
+
+def _settings(text: str | None) -> dict[str, object] | None:
+    try:
+        found = json.loads(text) if text is not None and text.strip() else {}
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
 
 _RECORD = "installed.json"
 """In the plugin's folder: what was there before."""
@@ -73,7 +109,7 @@ def install(place: PluginPlace) -> list[str]:
     _write_all(place)
     notes += _add_split(place)
     text = _read(place.settings)
-    changed, why = status_line.with_line(text, place.line_command)
+    changed, why = with_line(text, place.line_command)
     if why:
         notes.append(
             f"{place.settings} is not changed: {why}. For a status line, set its command to `{place.line_command}`."
@@ -90,7 +126,7 @@ def install(place: PluginPlace) -> list[str]:
 def would_write(place: PluginPlace) -> list[Path]:
     """The files that `install` would write now."""
     _refuse_foreign(place)
-    changed, _ = status_line.with_line(_read(place.settings), place.line_command)
+    changed, _ = with_line(_read(place.settings), place.line_command)
     found = [place.plugin / path for path in (*plugin_files(place.program), _RECORD)]
     found += [] if _split_of_person(place) else [place.split]
     return [*found, *([place.settings] if changed is not None else [])]
@@ -127,7 +163,7 @@ def _restore_settings(place: PluginPlace, record: dict[str, str | None]) -> list
         else:
             _write(place.settings, record["settings"])
         return []
-    less = status_line.without_line(now, record["line"] or "")
+    less = without_line(now, record["line"] or "")
     if less is not None:
         _write(place.settings, less)
         return [f"{place.settings} was changed since; only the status line was removed from it."]
