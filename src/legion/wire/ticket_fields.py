@@ -7,12 +7,14 @@ of a new ticket also the keys of plan files, the limits that the daemon enforces
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
+Shape = TypeVar("Shape")
 REQUIRED = dataclasses.MISSING
 _RULE = "ticket field"
 _SHOWN = 40
@@ -195,6 +197,13 @@ def described(default: object, **rule: Any) -> Any:  # noqa: ANN401 -- takes wha
     if default is list or default is dict:
         return dataclasses.field(default_factory=default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def request_of(shape: type[Shape], given: Mapping[str, object], cwd: str) -> Shape:
+    """A request of what was given, with a folder and an id of its own where it has such fields."""
+    known = {field.name for field in dataclasses.fields(shape)}  # type: ignore[arg-type]  # shapes are dataclasses
+    own: dict[str, object] = {"cwd": cwd, "request": os.urandom(16).hex()}
+    return shape(**{**{name: own[name] for name in own if name in known}, **given})
 
 
 def fields_of(shape: type[Any]) -> dict[str, TicketField]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib
 import inspect
-import os
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -20,9 +18,8 @@ from legion.cli.base.texts import named_values, read_text, valid_text
 from legion.client.text.rows import Row
 from legion.wire.errors import LegionError
 from legion.wire.table import Operation, row_of
-from legion.wire.ticket_fields import FieldKind, TicketField, fields_of
+from legion.wire.ticket_fields import FieldKind, Shape, TicketField, fields_of, request_of
 
-Shape = TypeVar("Shape")
 _PATH = {"TicketId": ("N", TICKET), "int": ("N", click.IntRange(1, BIGGEST)), "str": ("NAME", click.STRING)}
 
 
@@ -164,11 +161,8 @@ def described_by(request: type[Any], *only: str) -> Callable[[click.Command], cl
 
 def filled(request: type[Shape], given: dict[str, Any], folder: str, **more: object) -> Shape:
     """The request with what the command was given, which is taken out of `given`."""
-    known = {field.name for field in dataclasses.fields(request)}  # type: ignore[arg-type]  # shapes are dataclasses
-    own = {"cwd": folder, "request": os.urandom(16).hex()}
-    sent: dict[str, object] = {one: own[one] for one in own if one in known}
-    sent |= {one.name: _value(one, given.pop(one.name)) for one in fields_of(request).values() if one.name in given}
-    return request(**(sent | more))
+    sent = {one.name: _value(one, given.pop(one.name)) for one in fields_of(request).values() if one.name in given}
+    return request_of(request, {**sent, **more}, folder)
 
 
 def _in_path(one: inspect.Parameter, completion: Completion | None) -> click.Argument:

@@ -33,6 +33,7 @@ from legion.wire.projects import Numbers, SetNumbers
 from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
 from legion.wire.sessions import DeleteSession, NamedSession, NewSession, SessionLine, SessionList
 from legion.wire.teams import SaveDefinition
+from legion.wire.ticket_fields import request_of
 
 Answer = TypeVar("Answer")
 
@@ -223,11 +224,11 @@ class CatalogPlace(Place):
     def _set_numbers(self, given: dict[str, object]) -> Callable[[Legion], str]:
         # What stays as legion.toml has it is not set by the person.
         changed = {name: number for name, number in given.items() if number != getattr(self.value, name, None)}
-        wanted = SetNumbers(cwd=self.store.cwd, **changed)  # type: ignore[arg-type]  # whole numbers
+        wanted = request_of(SetNumbers, changed, self.store.cwd)
         return lambda legion: legion.set_numbers(wanted).message
 
     def _new_session(self, given: dict[str, object]) -> Callable[[Legion], str]:
-        wanted = NewSession(cwd=self.store.cwd, **given)  # type: ignore[arg-type]  # texts
+        wanted = request_of(NewSession, given, self.store.cwd)
 
         def make(legion: Legion) -> str:
             acting = next(one for one in legion.new_session(wanted).sessions if one.acting)
@@ -294,5 +295,5 @@ class CatalogPlace(Place):
 def _add_provider(given: dict[str, object]) -> Callable[[Legion], str]:
     if not given.get("name"):
         raise ValueError("Write the provider's name.")
-    wanted = AddProvider(**given)  # type: ignore[arg-type]  # texts
+    wanted = request_of(AddProvider, given, "")
     return lambda legion: legion.add_provider(wanted).message

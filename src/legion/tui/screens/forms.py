@@ -35,7 +35,7 @@ from legion.wire.agents import HireAgent
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import LegionError
 from legion.wire.terminal import NewByHand
-from legion.wire.ticket_fields import FieldKind
+from legion.wire.ticket_fields import FieldKind, request_of
 from legion.wire.tickets import Action, EditTicket
 
 Offer = Callable[[Legion, str], list[tuple[str, str]]]
@@ -268,7 +268,7 @@ def _text_of(control: Widget) -> str:
 
 def ticket_form(app: UiHost, *, every_field: bool) -> Form:
     def request(given: dict[str, object]) -> Callable[[Legion], str]:
-        ticket = NewTicket(**with_title(given))  # type: ignore[arg-type]  # the kinds of the fields
+        ticket = request_of(NewTicket, with_title(given), "")
         wanted = Dispatch(cwd=app.store.project_root or app.store.cwd, tickets=[ticket], request=str(uuid.uuid4()))
         return lambda legion: _dispatched(legion, wanted)
 
@@ -287,7 +287,7 @@ def by_hand_form(app: UiHost, root: str) -> Form:
     def request(given: dict[str, object]) -> Callable[[Legion], str]:
         if not given.get("name"):
             raise ValueError("Write a name: what you want to work on.")
-        wanted = NewByHand(cwd=root, request=str(uuid.uuid4()), **given)  # type: ignore[arg-type]
+        wanted = request_of(NewByHand, given, root)
         return lambda legion: _opened(legion, wanted, made)
 
     title = "Work together with an agent, in its terminal"
@@ -332,7 +332,7 @@ class RetryForm(Form):
     def _retry(self, given: dict[str, object]) -> Callable[[Legion], str]:
         typed = {name: str(given.get(name, "")) for name in self._texts}
         changed = {name: text for name, text in typed.items() if text.strip() != self._texts[name].strip()}
-        edit = EditTicket(**changed) if changed else None  # type: ignore[arg-type]  # texts
+        edit = request_of(EditTicket, changed, "") if changed else None
         wanted = Action(feedback=str(given.get("feedback", "")), edit=edit)
         return lambda legion: legion.retry(self._ticket, wanted).message
 
@@ -341,7 +341,7 @@ def hire_form(app: UiHost) -> Form:
     def request(given: dict[str, object]) -> Callable[[Legion], str]:
         if not given.get("task"):
             raise ValueError("Write the task: what the agent is there for.")
-        wanted = HireAgent(cwd=app.store.project_root or app.store.cwd, request=str(uuid.uuid4()), **given)  # type: ignore[arg-type]
+        wanted = request_of(HireAgent, given, app.store.project_root or app.store.cwd)
         return lambda legion: legion.hire(wanted).message
 
     project, known = app.store.project, app.store.agents.value

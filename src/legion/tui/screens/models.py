@@ -15,6 +15,7 @@ from legion.tui.store import of_kinds
 from legion.tui.views.form_fields import ROUTE_FIELDS
 from legion.tui.widgets.row_list import RowList
 from legion.wire.providers import Models, RemoveRoute, RouteLine, SetRoute
+from legion.wire.ticket_fields import request_of
 
 _NEVER = of_kinds("-")
 
@@ -108,5 +109,5 @@ def _removal(one: RouteLine) -> RemoveRoute:
 def _set_route(given: dict[str, object]) -> Callable[[Legion], str]:
     if not given.get("model") or not given.get("to"):
         raise ValueError("Write the model, and where it is asked for.")
-    wanted = SetRoute(**given)  # type: ignore[arg-type]  # texts
+    wanted = request_of(SetRoute, given, "")
     return lambda legion: legion.set_route(wanted).message

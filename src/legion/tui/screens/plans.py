@@ -22,13 +22,14 @@ from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
 from legion.wire.plans import ApprovePlan, NewPlan, PlanLine, PlanPage, RejectPlan, SavePlan
+from legion.wire.ticket_fields import request_of
 
 
 def plan_form(app: UiHost) -> Form:
     def request(given: dict[str, object]) -> Callable[[Legion], str]:
         if not given.get("goal"):
             raise ValueError("Write the goal: what should be there in the end.")
-        wanted = NewPlan(cwd=app.store.project_root or app.store.cwd, request=str(uuid.uuid4()), **given)  # type: ignore[arg-type]
+        wanted = request_of(NewPlan, given, app.store.project_root or app.store.cwd)
         return lambda legion: f"{legion.plan(wanted).plan.id} is being planned; it asks for you when it is ready."
 
     return Form("Plan a goal", "plan", PLAN_FIELDS, request)
