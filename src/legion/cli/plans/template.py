@@ -67,8 +67,8 @@ _TICKET: Columns[PlanTicketLine] = (
 )
 
 
-def _coloured(texts: Iterable[str], colour: Colour) -> list[Row]:
-    return [row(Cell(sanitize(text), colour)) for text in texts]
+def _coloured(texts: Iterable[str], colour: Colour, indent: str = "") -> list[Row]:
+    return [row(indent, Cell(sanitize(text), colour)) for text in texts]
 
 
 def _rows(found: TemplateList, width: int) -> list[Row]:
@@ -95,9 +95,9 @@ def _page(page: TemplatePage, width: int) -> list[Row]:
 def _expanded(made: ExpandedTemplate, width: int) -> list[Row]:
     if made.plan is not None:
         return page_rows(made.plan, width, questions=True)
-    found = [f"  {one.ticket}: {one.text}" if one.ticket else f"  {one.text}" for one in made.findings]
+    found = [f"{one.ticket}: {one.text}" if one.ticket else one.text for one in made.findings]
     title = head(f"{sanitize(made.goal)}  ({count(len(made.tickets), 'ticket')})")
-    return [title, *listing(_TICKET, made.tickets, width, indent=2), *_coloured(found, Colour.RED)]
+    return [title, *listing(_TICKET, made.tickets, width, indent=2), *_coloured(found, Colour.RED, "  ")]
 
 
 @command("show", example=_SHOW)
