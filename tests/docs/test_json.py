@@ -34,13 +34,14 @@ OTHER_PROTOCOLS = ("orchestra", "orchestrate", "ticket_fields")
 
 
 def _modules() -> list[ModuleType]:
-    names = [one.name for one in iter_modules(legion.wire.__path__)]
+    names = [one.name for one in iter_modules(legion.wire.__path__) if one.name != "bases"]
     return [import_module(f"legion.wire.{name}") for name in names]
 
 
 def _shapes_of(module: ModuleType) -> Iterator[type]:
+    """Without the bases that hold what some of them share: they are never sent."""
     for _, one in inspect.getmembers(module, inspect.isclass):
-        if is_dataclass(one) and one.__module__ == module.__name__:
+        if is_dataclass(one) and one.__module__ == module.__name__ and not one.__name__.startswith("_"):
             yield one
 
 

@@ -59,7 +59,8 @@ def test_the_domain_uses_datetime_for_calendars_and_never_as_a_clock():
 def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_is_imported():
     imported = {name.split(".")[0] for path in python_files("src") for name in imported_modules(path)}
     # Starlette and pydantic come with FastAPI and have no life apart from it; acp's models are pydantic's.
-    ours = {"legion", "starlette", "pydantic"}
+    # Type checkers bring _typeshed.
+    ours = {"legion", "starlette", "pydantic", "_typeshed"}
     foreign = imported - ours - set(sys.stdlib_module_names)
     core = {module(distribution(requirement)) for requirement in project()["dependencies"]}
     optional = {"psycopg", "procrastinate"}

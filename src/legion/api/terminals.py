@@ -278,8 +278,9 @@ class _PageTerminal:
             self._room.clear()
             await self._room.wait()
 
-    async def _notify(self, news: TerminalNews, **facts: Any) -> None:
-        await self._socket.send_text(to_json(asdict(TerminalNotice(news=news.value, **facts))))
+    async def _notify(self, news: TerminalNews, message: str = "", *, run: str = "", wheel: bool = False) -> None:
+        notice = TerminalNotice(news=news.value, message=message, run=run, wheel=wheel)
+        await self._socket.send_text(to_json(asdict(notice)))
 
     # From the browser to the runner
 

@@ -36,19 +36,25 @@ class HireAgent:
 
 
 @dataclass(kw_only=True)
-class Hired:
-    schema: str = "legion.hired/1"
+class _AgentFacts:
     id: str
     name: str
     parent: str
     model: str
     tools: list[str] | None
     budget: float | None
+    """For itself and all below it, in dollars."""
     headcount: int | None
     depth: int | None
+    driver: str = ""
+    """The driver of its program; empty: Claude Code."""
+
+
+@dataclass(kw_only=True)
+class Hired(_AgentFacts):
+    schema: str = "legion.hired/1"
     message: str
     notes: list[str] = field(default_factory=list)
-    driver: str = ""
 
 
 @dataclass(kw_only=True)
@@ -128,33 +134,22 @@ class InterruptAgent:
 
 
 @dataclass(kw_only=True)
-class AgentLine:
-    id: str
-    name: str
+class AgentLine(_AgentFacts):
     role: str
-    parent: str
     project: str
-    model: str
     working: bool
     doing: str
     """Its activity, in short."""
     waiting: int
     """Messages in its mailbox."""
     hired_at: float
-    tools: list[str] | None
-    budget: float | None
-    """For itself and all below it, in dollars."""
     left: float | None
     """Of its budget, neither spent nor reserved."""
-    headcount: int | None
-    depth: int | None
     spent: float
     """By itself."""
     fired_at: float | None = None
     delegate: bool = False
     """It only leads, and uses none of the tools itself but Legion's."""
-    driver: str = ""
-    """The driver of its program; empty: Claude Code."""
     offers: list[str] = field(default_factory=list)
     """The operations that the person may call for it now, by their names."""
 

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from legion.wire.agents import Seat
+from legion.wire.bases import Waves
 from legion.wire.lazy import dataclass
 from legion.wire.table import LONGEST_WAIT, Folder, Number, OpenTo, Seconds, Table, TicketId, TicketIds, operation
 from legion.wire.ticket_fields import REQUIRED, described
@@ -85,13 +86,11 @@ class Status:
 
 
 @dataclass(kw_only=True)
-class Graph:
+class Graph(Waves):
     schema: str = "legion.graph/1"
     tickets: list[TicketLine]
     edges: list[list[int]]
     """Pairs [ticket, comes after]."""
-    waves: list[list[int]]
-    critical_path: list[int]
 
 
 @dataclass(kw_only=True)

@@ -160,26 +160,27 @@ class AdoptConversation:
 
 
 @dataclass(kw_only=True)
-class Adopted:
-    schema: str = "legion.adopted/1"
+class _TakenOver:
     ticket: int
     conversation: str
     folder: str
     message: str
+
+
+@dataclass(kw_only=True)
+class Adopted(_TakenOver):
+    schema: str = "legion.adopted/1"
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
-class HandedOff:
+class HandedOff(_TakenOver):
     schema: str = "legion.handedoff/1"
-    ticket: int
-    conversation: str
     folder: str
     """The worktree."""
     transcript: str
     argv: list[str]
     """The command that resumes the conversation in that folder."""
-    message: str
 
 
 class ConversationRows(Table):

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
+from legion.wire.plans import NewPlan
 from legion.wire.table import Folder, OpenTo, Table, TicketId, operation
 from legion.wire.ticket_fields import REQUIRED, described
 
@@ -111,20 +112,11 @@ class Assigned:
 
 
 @dataclass(kw_only=True)
-class PlanIssues:
+class PlanIssues(NewPlan):
     """Issues whose texts become one goal, below the person's own words."""
 
-    cwd: str
     issues: list[int]
     goal: str = ""
-    team: str = ""
-    model: str = ""
-    budget: float | None = None
-    questions: bool = False
-    epic: str = ""
-    spec: bool = False
-    keep_docs: bool = False
-    request: str = ""
 
 
 @dataclass(kw_only=True)

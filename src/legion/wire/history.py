@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from legion.wire.bases import TextPiece
 from legion.wire.lazy import dataclass
 from legion.wire.table import (
     LONGEST_WAIT,
@@ -19,29 +20,20 @@ from legion.wire.table import (
     TicketId,
     operation,
 )
-from legion.wire.tickets import TicketLine, UsageLine
+from legion.wire.tickets import EventLine, TicketLine, UsageLine
 
 
 @dataclass(kw_only=True)
-class HistoryLine:
+class HistoryLine(EventLine):
     """One fact, from the daemon's events or from the journal of a run."""
 
-    at: float
     source: str
     """event or run."""
-    n: int
-    """The event's number, or the line of the run's journal."""
-    kind: str
-    project: str | None
-    ticket: int | None
     run: int | None
-    words: str
-    """One line for people."""
     rule: str
     """The rule by which it was decided. Empty where nothing was."""
     why: str
     """The rule, explained."""
-    data: dict[str, object]
     rewind: str = ""
     """The moment's name for `legion rewind N --to`, where the ticket can go back to it."""
 
@@ -87,12 +79,8 @@ class RunningLine:
 
 
 @dataclass(kw_only=True)
-class OutputPiece:
+class OutputPiece(TextPiece):
     run: int
-    offset: int
-    """Where the text starts. It is later than asked for where much was printed since."""
-    next_offset: int
-    text: str
 
 
 @dataclass(kw_only=True)

@@ -44,10 +44,18 @@ class _Fields:
 
 def _compile(shape: type[Any], given: dict[str, Any], options: dict[str, Any]) -> None:
     """In a class of its own, which then lends its methods: a thread never sees a shape that is half done."""
-    compiled: type[Any] = dataclasses.dataclass(**options)(type(shape.__name__, (), given))
+    compiled: type[Any] = dataclasses.dataclass(**options)(type(shape.__name__, shape.__bases__, given))
     for field in dataclasses.fields(compiled):
         if isinstance(vars(shape).get(field.name), dataclasses.Field):
             # The standard decorator removes it as well: there is no default on the class.
             delattr(shape, field.name)
-    for name in ("__repr__", "__eq__", "__hash__", "__match_args__", "__dataclass_fields__", "__init__"):
+    for name in (
+        "__repr__",
+        "__eq__",
+        "__hash__",
+        "__match_args__",
+        "__dataclass_params__",
+        "__dataclass_fields__",
+        "__init__",
+    ):
         setattr(shape, name, vars(compiled)[name])

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class AddNote:
+class _NoteScope:
+    files: list[str] = described(list, metavar="GLOB", help="Only for tickets that declare such files.")
+    """Patterns: it is for tickets that declare such files."""
+    labels: list[str] = described(list, option="--label", metavar="NAME", help="Only for tickets with this label.")
+    """It is for tickets with such a label."""
+    pinned: bool = described(False, option="--pin", help="First in every briefing that it is for.")
+    """It comes first in every briefing that it is for."""
+
+
+@dataclass(kw_only=True)
+class AddNote(_NoteScope):
     text: str = described(REQUIRED, argument="TEXT", help="What is to be known.")
     kind: str = "decision"
     """decision, promise or thread; a memory is always one."""
@@ -23,9 +33,6 @@ class AddNote:
     ticket: int | None = described(None, least=1, help="The ticket that it is about, or that taught it.")
     request: str = ""
     """The same request again gets the first answer."""
-    files: list[str] = described(list, metavar="GLOB", help="Only for tickets that declare such files.")
-    labels: list[str] = described(list, option="--label", metavar="NAME", help="Only for tickets with this label.")
-    pinned: bool = described(False, option="--pin", help="First in every briefing that it is for.")
 
 
 @dataclass(kw_only=True)
@@ -40,7 +47,7 @@ class CloseNote:
 
 
 @dataclass(kw_only=True)
-class NoteLine:
+class NoteLine(_NoteScope):
     id: int
     kind: str = "memory"
     """decision, promise, thread, memory or lesson."""
@@ -52,12 +59,6 @@ class NoteLine:
     created_at: float
     closed_at: float | None = None
     outcome: str = ""
-    files: list[str] = field(default_factory=list)
-    """Patterns: it is for tickets that declare such files."""
-    labels: list[str] = field(default_factory=list)
-    """It is for tickets with such a label."""
-    pinned: bool = False
-    """It comes first in every briefing that it is for."""
     lesson: bool = False
     """It was won from a failure; `legion note lessons` shows more."""
     proposed: bool = False

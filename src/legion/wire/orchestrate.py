@@ -44,28 +44,32 @@ class OldDispatched:
 
 
 @dataclass(kw_only=True)
-class OldSnapshot:
+class _OldTicket:
     id: int
-    prompt: str
     title: str
-    context: str
-    criteria: str
     status: str
     """queued, working, done or error."""
+    merge_status: str
+    """pending, merged, conflict or skipped."""
+    summary: str
+    is_checkpoint: bool
+
+
+@dataclass(kw_only=True)
+class OldSnapshot(_OldTicket):
+    prompt: str
+    context: str
+    criteria: str
     assigned_worker: int | None
     """The agent of ticket 7 is worker 7."""
     team_mode: str
     iteration: int
     max_iterations: int
     feedback: str
-    summary: str
     elapsed_secs: int
     base_commit: str | None
     blocked_by: list[int]
-    merge_status: str
-    """pending, merged, conflict or skipped."""
     structure_plan: str
-    is_checkpoint: bool
 
 
 @dataclass(kw_only=True)
@@ -105,15 +109,9 @@ class OldFileChange:
 
 
 @dataclass(kw_only=True)
-class Dependency:
-    id: int
-    title: str
-    status: str
-    merge_status: str
-    summary: str
+class Dependency(_OldTicket):
     diff_summary: list[OldFileChange]
     log_tail: str
-    is_checkpoint: bool
 
 
 @dataclass(kw_only=True)
@@ -123,21 +121,22 @@ class Dependencies:
 
 
 @dataclass(kw_only=True)
-class OldControlStatus:
+class _OldTarget:
+    target_url: str | None = None
+    api_format: str | None = None
+    model: str | None = None
+
+
+@dataclass(kw_only=True)
+class OldControlStatus(_OldTarget):
     """The provider that agents without a route use."""
 
-    target_url: str | None
-    api_format: str | None
-    model: str | None
     configured: bool
 
 
 @dataclass(kw_only=True)
-class OldControlConfig:
-    target_url: str | None = None
+class OldControlConfig(_OldTarget):
     api_key: str | None = None
-    api_format: str | None = None
-    model: str | None = None
 
 
 @dataclass(kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from legion.wire.bases import Waves
 from legion.wire.dispatch import NewTicket
 from legion.wire.lazy import dataclass
 from legion.wire.mail import QuestionLine
@@ -17,14 +18,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class NewPlan:
-    """A goal to plan. `request` makes a repeated call answer with the first result."""
-
+class _PlannerWish:
     cwd: str
-    goal: str = described(REQUIRED, no_option=True, help="What should be there in the end; a planner makes tickets.")
-    team: str = described("", metavar="NAME", help="The team of the tickets.")
     model: str = described("", metavar="M", help="The planner's model.")
     budget: float | None = described(None, metavar="USD", help="Dollars that the planner may cost.")
+
+
+@dataclass(kw_only=True)
+class NewPlan(_PlannerWish):
+    """A goal to plan. `request` makes a repeated call answer with the first result."""
+
+    goal: str = described(REQUIRED, no_option=True, help="What should be there in the end; a planner makes tickets.")
+    team: str = described("", metavar="NAME", help="The team of the tickets.")
     questions: bool = described(False, help="The planner may ask you once before it plans: `legion inbox`.")
     epic: str = described("", metavar="NAME", help="The epic of the tickets; the plan's name if left out.")
     spec: bool = described(False, help="Write a specification first, and plan from it.")
@@ -39,12 +44,9 @@ class SplitTicket:
 
 
 @dataclass(kw_only=True)
-class ReplanEpic:
-    cwd: str
+class ReplanEpic(_PlannerWish):
     epic: str = described(REQUIRED, argument="EPIC", help="Its name, or that of its plan.")
     why: str = described("", argument="[WHY]", help="What happened since.")
-    model: str = described("", metavar="M", help="The planner's model.")
-    budget: float | None = described(None, metavar="USD", help="Dollars that the planner may cost.")
 
 
 @dataclass(kw_only=True)
@@ -238,7 +240,7 @@ class EpicStageLine:
 
 
 @dataclass(kw_only=True)
-class EpicPage:
+class EpicPage(Waves):
     """An epic: its tickets, progress and money."""
 
     schema: str = "legion.epic/1"
@@ -253,8 +255,6 @@ class EpicPage:
     budget: float | None
     """What the epic may cost in all; null: no limit."""
     plans: list[PlanLine]
-    waves: list[list[int]]
-    critical_path: list[int]
     gate: str = ""
     """`auto` or `person`, if the epic has a gate of its own."""
     stages: list[EpicStageLine] = field(default_factory=list)

@@ -130,42 +130,38 @@ class Providers:
 
 
 @dataclass(kw_only=True)
-class SetRoute:
-    """`legion provider route set`: ask these, one after the other, for a model."""
+class _RouteKey:
+    """Which runs a route is for."""
 
     model: str = described(REQUIRED, argument="MODEL", help="The model that agents name; * matches any letters.")
+    provider: str = described("", metavar="NAME", help="Only for runs with this provider.")
+    agent: str = described("", metavar="NAME", help="Only for this standing agent, or a ticket's conversation.")
+    role: str = described("", metavar="NAME", help="Only for agents in this role, such as engineer or qa.")
+    team: str = described("", metavar="NAME", help="Only for agents of this team.")
+
+
+@dataclass(kw_only=True)
+class SetRoute(_RouteKey):
+    """`legion provider route set`: ask these, one after the other, for a model."""
+
     to: list[str] = described(
         REQUIRED,
         argument="PROVIDER[/MODEL]...",
         help="provider or provider/model, in the order of their turn.",
     )
-    provider: str = described("", metavar="NAME", help="Only for runs with this provider.")
-    agent: str = described("", metavar="NAME", help="Only for this standing agent, or a ticket's conversation.")
-    role: str = described("", metavar="NAME", help="Only for agents in this role, such as engineer or qa.")
-    team: str = described("", metavar="NAME", help="Only for agents of this team.")
     most_usd: float | None = described(
         None, metavar="USD", help="Skip providers that cost more per million output tokens."
     )
 
 
 @dataclass(kw_only=True)
-class RemoveRoute:
-    model: str = described(REQUIRED, argument="MODEL", help="As the route was set for it.")
-    provider: str = described("", metavar="NAME", help="The route for runs with this provider.")
-    agent: str = described("", metavar="NAME", help="The route for this agent.")
-    role: str = described("", metavar="NAME", help="The route for this role.")
-    team: str = described("", metavar="NAME", help="The route for this team.")
+class RemoveRoute(_RouteKey):
+    pass
 
 
 @dataclass(kw_only=True)
-class RouteLine:
-    model: str
-    provider: str
-    to: list[str]
-    agent: str = ""
-    role: str = ""
-    team: str = ""
-    most_usd: float | None = None
+class RouteLine(SetRoute):
+    pass
 
 
 @dataclass(kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
+from legion.wire.projects import Where
 from legion.wire.table import Folder, OpenTo, Table, operation
 from legion.wire.ticket_fields import REQUIRED, described
 
@@ -49,8 +50,7 @@ class Branches:
 
 
 @dataclass(kw_only=True)
-class NewSession:
-    cwd: str
+class NewSession(Where):
     branch: str = described("", argument="[BRANCH]", help="What it lands on; the checked out branch if left out.")
     name: str = described("", metavar="NAME", help="Its name; the branch with - for / if left out.")
     base: str = described(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from legion.wire.bases import DefinitionLine
 from legion.wire.lazy import dataclass
 from legion.wire.table import Folder, OpenTo, Table, operation
 
@@ -13,9 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class RoleLine:
-    name: str
-    about: str
+class RoleLine(DefinitionLine):
     part: str
     """`advise`, `build` or `read`; empty where its file makes no sense."""
     tools: list[str] | None
@@ -23,25 +22,14 @@ class RoleLine:
     model: str
     provider: str
     driver: str
-    origin: str
-    """`shipped`, `yours` or `repository`."""
-    file: str
-    fault: str = ""
-    """What is wrong with its file."""
 
 
 @dataclass(kw_only=True)
-class TeamLine:
-    name: str
-    about: str
+class TeamLine(DefinitionLine):
     roles: list[str]
     rounds: int
-    origin: str
-    file: str
     default: bool
     """Whether the project's tickets get it that name none."""
-    fault: str = ""
-    """What is wrong with its file, or that of a role of it."""
 
 
 @dataclass(kw_only=True)

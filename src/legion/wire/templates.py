@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from legion.wire.bases import DefinitionLine
 from legion.wire.lazy import dataclass
 from legion.wire.plans import PlanFindingLine, PlanPage, PlanTicketLine
 from legion.wire.table import Folder, OpenTo, RoutineId, Table, operation
@@ -26,14 +27,9 @@ class VariableLine:
 
 
 @dataclass(kw_only=True)
-class TemplateLine:
-    name: str
-    about: str
-    origin: str
-    file: str
+class TemplateLine(DefinitionLine):
     variables: list[VariableLine]
     steps: list[str]
-    fault: str = ""
 
 
 @dataclass(kw_only=True)

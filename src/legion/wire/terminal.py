@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from legion.domain.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
+from legion.wire.projects import Where
 from legion.wire.table import OpenTo, Table, TicketId, operation
 from legion.wire.ticket_fields import REQUIRED, described
 
@@ -69,10 +70,9 @@ class GiveBackAgent:
 
 
 @dataclass(kw_only=True)
-class NewByHand:
+class NewByHand(Where):
     """A ticket that a person works on together with its agent."""
 
-    cwd: str
     name: str = described(REQUIRED, argument="NAME", help="What you want to work on; the ticket's title.")
     prompt: str = described("", metavar="TEXT", help="The first message to the agent; - reads it from stdin.")
     branch: str = described("", metavar="B", help="Start with the files of this branch of yours.")
@@ -101,17 +101,21 @@ class OfferedBranch:
 
 
 @dataclass(kw_only=True)
-class OpenTerminal:
-    """A terminal that a client on the same machine can attach to."""
-
+class _TerminalFacts:
     run: str
     """The name of its run's folder."""
-    socket: str
-    """The unix socket that its runner listens on; empty: there is none yet, so ask again."""
     message: str
     """For the person, in one sentence."""
     wheel: bool = False
     """A conversation that the person took over: leaving gives it back."""
+
+
+@dataclass(kw_only=True)
+class OpenTerminal(_TerminalFacts):
+    """A terminal that a client on the same machine can attach to."""
+
+    socket: str
+    """The unix socket that its runner listens on; empty: there is none yet, so ask again."""
     schema: str = "legion.terminal/1"
 
 
@@ -130,14 +134,11 @@ class TerminalNews(Enum):
 
 
 @dataclass(kw_only=True)
-class TerminalNotice:
+class TerminalNotice(_TerminalFacts):
     """A text message of the page's WebSocket."""
 
     news: str
     """One of TerminalNews."""
-    message: str = ""
-    run: str = ""
-    wheel: bool = False
 
 
 class TerminalRows(Table):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from legion.wire.bases import TextPiece
 from legion.wire.lazy import dataclass
 from legion.wire.mail import QuestionLine
 from legion.wire.table import Number, OpenTo, RunId, Table, Text, TicketId, operation
@@ -311,15 +312,12 @@ class Diff:
 
 
 @dataclass(kw_only=True)
-class LogText:
+class LogText(TextPiece):
     """A piece of a run's output. `next_offset` continues; `ended` says that no more will come."""
 
     schema: str = "legion.log/1"
     ticket: int
     run: int | None
-    offset: int
-    next_offset: int
-    text: str
     ended: bool
 
 
