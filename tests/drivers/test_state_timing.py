@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from legion.drivers.claude.state_timing import StateTiming, may_change_files
+from legion.drivers.claude.journal import StateTiming, may_change_files
 from tests.drivers.test_tree_states import Studio
 
 

@@ -12,7 +12,7 @@ OTHERS = {
     "jobs/background/lesson_proposals.py": "each lesson catches everything",
     "jobs/checks/ticket_watch.py": "it ends with the check that it watches",
     "jobs/landing/speculation.py": "it ends with the test that it speculates on, and only speeds it up",
-    "jobs/machine_runs/run_proxy.py": "it ends with its socket",
+    "jobs/machine_runs/remote.py": "it ends with its socket",
     "machine/uploads.py": "the end of the run waits for it, so it must end too",
     "machine/work.py": "one run: its error is reported to the head",
     "runner/bridge.py": "one run's network: an error of a connection ends that connection alone",

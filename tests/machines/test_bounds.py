@@ -16,7 +16,7 @@ from legion.git.hub import machine_packs
 from legion.git.hub.repository import Hub
 from legion.jobs.machine_runs import packs
 from legion.jobs.machine_runs.arrivals import PACK
-from legion.jobs.machine_runs.run_proxy import RunProxy
+from legion.jobs.machine_runs.remote import RunProxy
 from legion.jobs.machines.travel import FILE
 from legion.machine import mirror
 from legion.machine.mirror import Mirrors

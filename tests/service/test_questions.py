@@ -11,7 +11,7 @@ import pytest
 from legion.domain.errors import Retryable
 from legion.domain.questions import ALWAYS, CHOICES, FALLBACKS, QuestionKind
 from legion.service.entry.tools.call import ToolRequest
-from legion.service.entry.tools.questions import ask
+from legion.service.entry.tools.tickets import ask
 from legion.service.use_case import Caller
 from legion.wire.errors import LegionError
 from legion.wire.mail import AnswerQuestion

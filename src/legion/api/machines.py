@@ -31,7 +31,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from legion.api import machine_relay, problems
+from legion.api import machine_news, problems
 from legion.api.bodies import BodyLimits, IncomingBody
 from legion.api.json_response import JSONResponse
 from legion.api.machine_news import LOOK_AGAIN, NewsBell
@@ -338,8 +338,8 @@ async def _relayed(door: RelayDoor, call: MachineCall) -> Response:
     url = await run_in_threadpool(allowed)
     body = await _limited(call, _MOST_RELAYED)
     query = request.query_params.multi_items() if door is RelayDoor.GATEWAY else ()
-    outgoing = machine_relay.RelayedRequest(method=request.method, url=url, query=query, headers=headers, body=body)
-    return await machine_relay.relay(outgoing, allowed, token=_token(request), authority=request.app.state.authority)
+    outgoing = machine_news.RelayedRequest(method=request.method, url=url, query=query, headers=headers, body=body)
+    return await machine_news.relay(outgoing, allowed, token=_token(request), authority=request.app.state.authority)
 
 
 ROUTES = (

@@ -103,7 +103,7 @@ def _play(
 ) -> int:
     # By name: the command line itself depends on nothing that a rehearsal needs.
     room = importlib.import_module("legion.demo.rehearse")
-    source = importlib.import_module("legion.demo.clone").source(call.legion(), call.cwd)
+    source = room.source(call.legion(), call.cwd)
     drawn = seed if seed is not None else random.randrange(10_000)
     wanted = room.RehearsalRequest(
         tickets=tickets, source=source, agents=agents, seed=drawn if chaos else None, keep=keep

@@ -44,10 +44,9 @@ from legion.drivers import (
     TellRequest,
 )
 from legion.drivers.claude import transcript
-from legion.drivers.claude.journal import ClaudeJournal
+from legion.drivers.claude.journal import ClaudeJournal, StateTiming
 from legion.drivers.claude.options import ClaudeOptions
 from legion.drivers.claude.outcome import FinalResult, SessionFacts, judge
-from legion.drivers.claude.state_timing import StateTiming
 from legion.drivers.claude.transport import HostTransport, ProgramEnded, server
 from legion.drivers.turns.journal import digest_of, summary
 from legion.drivers.turns.outcome import StopCause

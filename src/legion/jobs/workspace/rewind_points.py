@@ -1,6 +1,6 @@
 """Rewind points: the stored states of a ticket's runs, and how a rewind to one of them starts.
 
-The runner stores the tree between tool calls (`drivers/claude/state_timing.py`) in the project's own folder, hidden
+The runner stores the tree between tool calls (`drivers/claude/journal.py`) in the project's own folder, hidden
 from every agent. The tree at the end of each run is saved anyway, so every end is a rewind point too, and one rewind
 can be undone by another.
 """
