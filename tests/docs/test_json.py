@@ -29,7 +29,7 @@ from tests.support.documents import table
 
 PAGE = ROOT / "docs/json.md"
 WORDS = tomllib.loads((Path(__file__).parent / "json_words.toml").read_text())
-OTHER_PROTOCOLS = ("orchestra", "orchestrate", "ticket_fields")
+OTHER_PROTOCOLS = ("orchestrate", "ticket_fields")
 """Modules whose shapes speak to programs of other tools, or describe the operations themselves."""
 
 

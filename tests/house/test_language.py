@@ -45,7 +45,6 @@ NOUNS = {
     "listing.py": "a list that is shown",
     "routing.py": "the field's word for choosing a destination",
     "standing.py": "the section [standing] of the settings",
-    "state_timing.py": "a noun: the times at which states are kept",
 }
 """A file is named after a thing. These names end in -ing and are things."""
 

@@ -23,7 +23,7 @@ from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.entry.orchestra import Orchestra
 from legion.wire.errors import HTTP_STATUS, LegionError, NotAllowed, NotFound
-from legion.wire.orchestra import (
+from legion.wire.orchestrate import (
     OrchestraCleaned,
     OrchestraDone,
     OrchestraSession,

@@ -19,7 +19,7 @@ from legion.service.operations import Service
 from legion.store.board import projects, tickets
 from legion.store.work import runs
 from legion.wire.dispatch import Dispatch, NewTicket
-from legion.wire.orchestra import (
+from legion.wire.orchestrate import (
     OrchestraAgent,
     OrchestraCleaned,
     OrchestraDone,
