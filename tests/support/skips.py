@@ -18,6 +18,7 @@ ALLOWED = {
     "a small disk can be": "a container may have no right to mount",
     "can read no Python here": "the interpreter may be in root's home, which no other user can read",
     "no Python 3.11 that user": "the interpreter may be in root's home, which no other user can read",
+    "no container can be started here": "podman needs rights that a container may lack",
     "no sandbox with a filter": "a container may allow no filter of system calls",
     "may not open 2000 files": "a limit of the machine, which a test cannot raise",
     "there is no systemd-analyze": "a container needs no systemd",

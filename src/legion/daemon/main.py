@@ -272,10 +272,10 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
     groups = cgroups.find()
     if groups is not None:
         groups.sweep()
-    sandbox = probe()
+    sandbox = probe(user.sandbox.container)
     if user.sandbox.mode is SandboxMode.REQUIRE and not sandbox.works:
         raise NotAllowed(f"Your settings require a sandbox, and none works here: {sandbox.why}")
-    if user.sandbox.mode is SandboxMode.AUTO and not sandbox.works:
+    if not (user.sandbox.is_off or sandbox.works):
         log.warning("agents run without a sandbox: %s", sandbox.why)
     launcher = Launcher()
     launcher.warm()

@@ -26,7 +26,7 @@ def confines(settings: SandboxSettings, state: SandboxState) -> bool:
     """Whether programs run in a sandbox. Raises NoSandbox if they must and cannot."""
     if settings.mode is SandboxMode.REQUIRE and not state.works:
         raise NoSandbox(f"Your settings require a sandbox, and none works here: {state.why}")
-    return settings.mode is not SandboxMode.OFF and state.works
+    return not settings.is_off and state.works
 
 
 def visible_tools(settings: SandboxSettings, path: str, hidden: tuple[Path, ...], now: float) -> tuple[Path, ...]:
@@ -79,6 +79,7 @@ def filter_confine(
             readable=(*visible_tools(settings, env.get("PATH", os.defpath), (data, worktrees), clock()), *shown),
             network=SandboxNetwork.NONE,
             etc=etc.sync(data / "etc"),
+            image=state.image,
         )
 
     return confine_by(box)

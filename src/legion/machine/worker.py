@@ -377,12 +377,13 @@ def opened(data: DataDir, membership: Membership) -> Iterator[Worker]:
     store = Store(sqlite_url(data.database), durable=False)
     try:
         store.migrate()
+        own = user.load()
         context = Context(
             data=data,
             store=store,
             launcher=launcher,
-            settings=CurrentSettings(user.load()),
-            sandbox=probe(),
+            settings=CurrentSettings(own),
+            sandbox=probe(own.sandbox.container),
             url="",
             machine=membership.name,
             clock=time.time,

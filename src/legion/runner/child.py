@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from legion.drivers import Program, StartFailed
-from legion.runner import seccomp, tree
+from legion.runner import container, seccomp, tree
 from legion.runner.bridge import BridgeServer, NetworkBridge, PersonsWord
+from legion.runner.container import PodmanMissing
 from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, is_setuid, wrap
 from legion.runner.spec import RunFolder
 from legion.system import kernel
@@ -81,15 +82,16 @@ class RunChild:
     ) -> RunChild:
         """Start the program. Raises StartFailed, except for what only shows once bubblewrap runs."""
         with contextlib.ExitStack() as ours:
-            status, said = _pipe(ours) if sandbox is not None else (None, None)
+            gate = container.Gate(scratch) if sandbox is not None and sandbox.image is not None else None
+            status, said = _pipe(ours) if sandbox is not None and gate is None else (None, None)
             bridge = None if sandbox is None else sandbox.bridge
-            waits, go = _talking(ours) if bridge is not None else (None, None)
+            waits, go = _talking(ours) if bridge is not None and gate is None else (None, None)
             ends = _terminal(ours) if program.terminal else _pipes(ours, program, scratch)
             try:
                 filter = _filter(ours, sandbox)
-                wrapped = _command(program, sandbox, said, filter, waits)
+                wrapped = _command(program, sandbox, said, filter, waits, scratch)
                 # A sandbox dies with its runner by itself once bubblewrap runs, and until then is known by its mark.
-                bind = sandbox is None or is_setuid(wrapped.argv[0])
+                bind = sandbox is None or gate is not None or is_setuid(wrapped.argv[0])
                 first = _bind_to(os.getpid(), RunFolder(scratch).session) if bind else None
                 process = subprocess.Popen(
                     wrapped.argv,
@@ -105,8 +107,9 @@ class RunChild:
                 )
                 if not bind:
                     _record_session(process.pid, RunFolder(scratch).session)
-            except (OSError, ValueError, subprocess.SubprocessError, SandboxMissing) as failure:
+            except (OSError, ValueError, subprocess.SubprocessError, SandboxMissing, PodmanMissing) as failure:
                 raise StartFailed(f"The program {program.argv[0]!r} could not be started: {failure}") from failure
+        first_inside = None if gate is None else gate.first(process, ends.errors or ends.output)
         for pipe in (ends.output, ends.input, ends.errors):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
@@ -119,17 +122,19 @@ class RunChild:
             errors=ends.errors,
             terminal=program.terminal,
         )
-        if bridge is not None and go is not None:
+        if gate is not None:
+            child.group, go = first_inside or child.group, gate.go
+        if go is not None:
             child._open(bridge, go, person)
         return child
 
-    def _open(self, bridge: NetworkBridge, go: BinaryIO, person: PersonsWord) -> None:
+    def _open(self, bridge: NetworkBridge | None, go: BinaryIO, person: PersonsWord) -> None:
         """Let the program start once its network leads somewhere. Without that it never starts."""
         with go:
             try:
-                if self.group != self._process.pid:
+                if bridge is not None and self.group != self._process.pid:
                     self._bridge = BridgeServer(bridge, self.group, person)
-                go.write(b"1")
+                go.write(b"1\n")
             except OSError as failure:
                 self.kill()
                 self._process.wait()
@@ -199,7 +204,7 @@ class RunChild:
 
 def _filter(ours: contextlib.ExitStack, sandbox: Sandbox | None) -> BinaryIO | None:
     """The filter of system calls that the child gets and we then close; None where the sandbox has none."""
-    program = seccomp.program() if sandbox is not None and sandbox.filtered else None
+    program = seccomp.program() if sandbox is not None and sandbox.filtered and sandbox.image is None else None
     return None if program is None else ours.enter_context(os.fdopen(seccomp.handle(program), "rb"))
 
 
@@ -209,6 +214,7 @@ def _command(
     status: BinaryIO | None,
     filter: BinaryIO | None,
     waits: BinaryIO | None,
+    folder: Path,
 ) -> Wrapped:
     if sandbox is None:
         return Wrapped(argv=program.argv, env=program.env)
@@ -222,6 +228,7 @@ def _command(
         block=None if waits is None else waits.fileno(),
         without=tuple(tree.mark(Path())),
         terminal=program.terminal,
+        folder=folder,
     )
 
 

@@ -232,7 +232,7 @@ class RunHost:
 
     def _enter_scope(self) -> None:
         """Makes abstract host sockets and outside processes unreachable. The runner needs neither itself."""
-        if self._spec.sandbox is None or self._scoped:
+        if self._spec.sandbox is None or self._spec.sandbox.image is not None or self._scoped:
             return
         self._scoped = True
         try:

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import legion
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile
-from legion.runner import control, tree
+from legion.runner import container, control, tree
 from legion.runner.host import StartReply
 from legion.runner.journal import JournalEvent, JournalKind, JournalReader, read_journal
 from legion.runner.spec import RunFolder, RunnerError, RunResult, read_result, read_spec
@@ -332,6 +332,7 @@ def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
         first, born = event.facts.get("pid"), event.facts.get("since")
         if event.kind == JournalKind.STARTED.value and isinstance(first, int) and isinstance(born, int):
             tree.end_remains(first, born)
+    container.end(run_dir)
     tree.end_marked(run_dir)
     home = cgroups.find()
     if home is not None:

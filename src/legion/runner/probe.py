@@ -16,11 +16,12 @@ from pathlib import Path
 
 import legion
 from legion.runner import seccomp
+from legion.runner.container import PodmanMissing
 from legion.runner.sandbox import Sandbox, SandboxMissing, SandboxNetwork, find_bwrap, is_setuid, wrap
 from legion.system import kernel, process
 from legion.system.process import FinishedProcess
 
-PATIENCE = 20.0
+PATIENCE = 30.0
 _LOOK_AROUND = "readlink /proc/self/ns/pid && grep -E '^(CapEff|Seccomp):' /proc/self/status"
 _FILTERED = "2"
 """The kernel's word for a process with a filter."""
@@ -28,6 +29,7 @@ _FILTERED = "2"
 
 class SandboxKind(Enum):
     BUBBLEWRAP = "bubblewrap"
+    CONTAINER = "container"
     PROCESS_GROUPS = "process-groups"
     """No walls at all: programs are only ended together."""
 
@@ -47,11 +49,15 @@ class SandboxState:
     """Sockets of the host that have no path do not answer inside."""
     filters_calls: bool = False
     """System calls that no build needs are refused."""
+    image: str | None = None
+    """What containers are made of, as in `Sandbox`."""
 
 
 @functools.cache
-def probe() -> SandboxState:
+def probe(image: str | None = None) -> SandboxState:
     """Start a program in a sandbox and look around in it."""
+    if image is not None:
+        return _probe_container(image)
     if sys.platform != "linux":
         return _without("there is no bubblewrap on this system.")
     environment = {**os.environ, "PYTHONPATH": str(Path(legion.__file__).parent.parent)}
@@ -71,6 +77,20 @@ def probe() -> SandboxState:
         why=f"bubblewrap works{open_calls}{leaks}.",
         **facts,
     )
+
+
+def _probe_container(image: str) -> SandboxState:
+    try:
+        seen = _look_around(None, image)
+    except PodmanMissing as missing:
+        return _without(str(missing))
+    if seen.code != 0:
+        return _without(f"podman does not work here ({seen.complaint.rstrip('.') or 'it did not answer'}).")
+    facts = _seen(seen.text)
+    well = facts["pid_namespace"] and facts["no_capabilities"]
+    made = f"the image {image}" if image else "this machine's programs"
+    why = f"containers of podman work, with {made}; each start takes a second."
+    return SandboxState(kind=SandboxKind.CONTAINER, works=well, why=why, image=image, **facts, no_abstract_sockets=True)
 
 
 def _without(why: str) -> SandboxState:
@@ -94,18 +114,22 @@ def _try() -> dict[str, bool]:
         seen = _look_around(None)
     if seen.code != 0:
         raise SandboxMissing(seen.complaint)
-    namespace, capabilities, filtered = seen.text.splitlines()
+    return {**_seen(seen.text), "no_abstract_sockets": closed}
+
+
+def _seen(text: str) -> dict[str, bool]:
+    namespace, capabilities, filtered = text.splitlines()
     return {
         "pid_namespace": namespace != str(Path("/proc/self/ns/pid").readlink()),
         "no_capabilities": int(capabilities.split()[1], 16) == 0,
-        "no_abstract_sockets": closed,
         "filters_calls": filtered.split()[1] == _FILTERED,
     }
 
 
-def _look_around(filter: bytes | None) -> FinishedProcess:
+def _look_around(filter: bytes | None, image: str | None = None) -> FinishedProcess:
     """bubblewrap reads the filter from the program's input."""
-    sandbox = Sandbox(home=Path("/home/ada"), network=SandboxNetwork.OPEN)
+    network = SandboxNetwork.OPEN if image is None else SandboxNetwork.NONE
+    sandbox = Sandbox(home=Path("/home/ada"), network=network, image=image)
     words, env = ["sh", "-c", _LOOK_AROUND], {"PATH": "/usr/bin:/bin"}
     wrapped = wrap(words, sandbox, cwd=Path("/tmp"), env=env, filter=None if filter is None else 0)
     return process.run(wrapped.argv, env=wrapped.env, stdin=filter or b"", timeout=PATIENCE)

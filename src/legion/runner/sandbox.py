@@ -17,11 +17,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from legion.runner import etc
+from legion.runner import container, etc
 from legion.runner.bridge import NetworkBridge
 
 DEFAULT_TMP_BYTES = 4 << 30
 BWRAP_PLACES = "/usr/bin:/bin:/usr/local/bin"
+_EMPTY = ("/tmp", "/var/tmp", "/run")
 
 
 class SandboxNetwork(Enum):
@@ -52,6 +53,8 @@ class Sandbox:
     """System calls that no build needs are refused (`seccomp`)."""
     bridge: NetworkBridge | None = None
     """What its loopback leads to, where it has one of its own."""
+    image: str | None = None
+    """Of a container, empty for this machine's own programs; None: bubblewrap."""
 
     def __post_init__(self) -> None:
         for path in (self.home, *self.writable, *self.readable, *(one for pair in self.replaced for one in pair)):
@@ -70,6 +73,7 @@ class Sandbox:
             "small": self.small,
             "filtered": self.filtered,
             "bridge": None if self.bridge is None else self.bridge.to_json(),
+            "image": self.image,
         }
 
     @staticmethod
@@ -86,6 +90,7 @@ class Sandbox:
             small=facts.get("small", False),
             filtered=facts.get("filtered", False),
             bridge=None if facts.get("bridge") is None else NetworkBridge.from_json(facts["bridge"]),
+            image=facts.get("image"),
         )
 
     def shows(self, folder: Path) -> bool:
@@ -94,7 +99,7 @@ class Sandbox:
         return any(real.is_relative_to(path.resolve()) for path in (*self.writable, *self.readable))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Wrapped:
     """A command line that runs a program inside, and the environment for it."""
 
@@ -138,13 +143,25 @@ def wrap(
     block: int | None = None,
     without: Sequence[str] = (),
     terminal: bool = False,
+    folder: Path | None = None,
 ) -> Wrapped:
-    """The command line that runs `argv` inside. bubblewrap writes how it went to the handle `status`, and reads the
-    filter of system calls from the handle `filter`. The program starts when the handle `block` can be read.
+    """The command line that runs `argv` inside. For a container that is a run, `folder` is as in `container.command`.
+
+    bubblewrap writes how it went to the handle `status`, and reads the filter of system calls from the handle `filter`.
+    The program starts when the handle `block` can be read.
 
     The variables named in `without` may be set for bubblewrap; the program does not get them. `terminal`: the program
     keeps the terminal that it is started on, which is its own and no person's.
     """
+    if sandbox.image is not None:
+        place = container.ContainerPlace(
+            image=sandbox.image,
+            networked=sandbox.network is SandboxNetwork.OPEN,
+            tmp_bytes=sandbox.tmp_bytes,
+            empty=(*_EMPTY, str(sandbox.home)),
+            binds=(*(() if sandbox.image else _system(sandbox)), *_listed(sandbox)),
+        )
+        return Wrapped(*container.command(argv, place, cwd=cwd, env=env, folder=folder, terminal=terminal))
     # bubblewrap itself runs outside, so what steers the loader is set for the program alone.
     loader = {name: value for name, value in env.items() if name.startswith("LD_")}
     options = [
@@ -152,7 +169,7 @@ def wrap(
         *(() if terminal else ("--new-session",)),
         *_programs(),
         *(_SMALL if sandbox.small else _places(sandbox)),
-        *_listed(sandbox),
+        *(word for bind in _listed(sandbox) for word in bind),
         *("--remount-ro", "/"),
         *("--chdir", str(cwd)),
         *(word for name in without for word in ("--unsetenv", name)),
@@ -162,7 +179,7 @@ def wrap(
         *(() if block is None else ("--block-fd", str(block))),
     ]
     outside = {name: value for name, value in env.items() if name not in loader}
-    return Wrapped(argv=(find_bwrap(), *options, "--", *argv), env=outside)
+    return Wrapped((find_bwrap(), *options, "--", *argv), outside)
 
 
 def _namespaces(sandbox: Sandbox) -> Iterator[str]:
@@ -200,19 +217,21 @@ def _places(sandbox: Sandbox) -> Iterator[str]:
         for name in ("sys", "sysrq-trigger", "fs", "irq", "bus", "acpi", "scsi", "mtrr"):
             yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
     yield from etc.binds() if sandbox.etc is None else ("--ro-bind", str(sandbox.etc), "/etc")
-    if sandbox.bridge is not None and Path(sandbox.etc or "/etc", "resolv.conf").exists():
-        # Without a name in it, resolvers ask this machine: the bridge.
-        yield from ("--ro-bind", "/dev/null", "/etc/resolv.conf")
-    yield from _private_places(sandbox)
-
-
-def _private_places(sandbox: Sandbox) -> Iterator[str]:
-    for path in ("/tmp", "/var/tmp", "/run", "/dev/shm", str(sandbox.home)):
+    for path in (*_EMPTY, "/dev/shm", str(sandbox.home)):
         yield from ("--size", str(sandbox.tmp_bytes), "--tmpfs", path)
     yield from ("--symlink", "../run", "/var/run")
 
 
-def _listed(sandbox: Sandbox) -> Iterator[str]:
+def _system(sandbox: Sandbox) -> Iterator[tuple[str, str, str]]:
+    """As `_programs`, for a container, which follows no link to what it binds."""
+    for path in map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")):
+        if path.is_dir():
+            yield "--ro-bind", str(path.resolve()), str(path)
+    if sandbox.etc is not None and not sandbox.small:
+        yield "--ro-bind", str(sandbox.etc), "/etc"
+
+
+def _listed(sandbox: Sandbox) -> Iterator[tuple[str, str, str]]:
     """Outer folders first, so that an inner one can be more open or more closed than the outer."""
     # A toolchain may disappear during a run, which only its own programs notice; a worktree may not.
     binds = [
@@ -223,10 +242,15 @@ def _listed(sandbox: Sandbox) -> Iterator[str]:
     listed = {path for path, _, _ in binds}
     for path, source, option in sorted(binds, key=lambda bind: len(bind[0].parts)):
         if not _is_left_as_link(path, listed, sandbox.writable):
-            yield from (option, str(source), str(path))
-    for socket in sandbox.bridge.sockets if sandbox.bridge is not None else ():
+            yield option, str(source), str(path)
+    if sandbox.bridge is None:
+        return
+    for socket in sandbox.bridge.sockets:
         # /var/run is a link inside as well.
-        yield from ("--ro-bind-try", str(socket.resolve()), str(socket.parent.resolve() / socket.name))
+        yield "--ro-bind-try", str(socket.resolve()), str(socket.parent.resolve() / socket.name)
+    if sandbox.image or Path(sandbox.etc or "/etc", "resolv.conf").exists():
+        # Without a name in it, resolvers ask this machine: the bridge.
+        yield "--ro-bind", "/dev/null", "/etc/resolv.conf"
 
 
 def _is_left_as_link(path: Path, listed: Collection[Path], writable: Collection[Path]) -> bool:

@@ -23,6 +23,14 @@ class SandboxMode(Enum):
     OFF = "off"
 
 
+class SandboxChoice(Enum):
+    BUBBLEWRAP = "bubblewrap"
+    CONTAINER = "container"
+    """Of podman, where bubblewrap does not work."""
+    OFF = "off"
+    """Agents reach everything that the person does."""
+
+
 class NetworkMode(Enum):
     PUBLIC = "public"
     """A network of its own: public addresses by name, through the run's bridge."""
@@ -188,6 +196,15 @@ class SandboxSettings:
     mode: SandboxMode = choice(
         SandboxMode.AUTO, help='The sandbox. "auto": where it works, else with a warning; "require": or nothing runs.'
     )
+    kind: SandboxChoice = choice(
+        SandboxChoice.BUBBLEWRAP,
+        help='What holds programs, from the next start on. "container": podman, a second slower; "off": nothing.',
+    )
+    image: str = text(
+        "",
+        allowed="the name of an image, or empty",
+        help='The image of `kind = "container"`, with all that agents and checks need. Empty: your own programs.',
+    )
     network: NetworkMode = choice(
         NetworkMode.PUBLIC,
         help="What agents and checks reach through a loopback of their own, besides the model and Legion's tools: "
@@ -231,6 +248,15 @@ class SandboxSettings:
         fault=_variable_fault,
         help="Environment variables of yours that agents get, and can read.",
     )
+
+    @property
+    def is_off(self) -> bool:
+        return self.mode is SandboxMode.OFF or self.kind is SandboxChoice.OFF
+
+    @property
+    def container(self) -> str | None:
+        """The image of containers; None where programs are in no container."""
+        return self.image if self.kind is SandboxChoice.CONTAINER else None
 
 
 @dataclass(frozen=True, kw_only=True)

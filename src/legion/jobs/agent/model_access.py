@@ -15,7 +15,7 @@ from typing import ClassVar
 from legion.config.files import providers, routes
 from legion.config.files.providers import ProviderConfig
 from legion.config.files.routes import RouteConfig
-from legion.config.sections.machine import NetworkMode, SandboxMode
+from legion.config.sections.machine import NetworkMode
 from legion.domain.errors import LegionError
 from legion.drivers import registry
 from legion.gateway import lifecycle
@@ -105,7 +105,7 @@ def choose(context: Trees, wanted: str = "", *, takes_login: bool = True) -> Acc
         login_too = ", or log in with `claude`" if takes_login else ""
         raise NoModelAccess(f"No model can be reached yet: run `legion provider add anthropic`{login_too}.")
     settings = context.user.sandbox
-    if settings.network is NetworkMode.NONE and settings.mode is not SandboxMode.OFF and context.sandbox.works:
+    if settings.network is NetworkMode.NONE and not settings.is_off and context.sandbox.works:
         raise NoModelAccess(
             'With `network = "none"` under [sandbox] only a provider can be reached: `legion provider add anthropic`.'
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from legion.config.guess.repository import Folder, local_services
-from legion.config.sections.machine import NetworkMode, SandboxMode, SystemCalls
+from legion.config.sections.machine import NetworkMode, SystemCalls
 from legion.domain import shell
 from legion.domain.egress import EgressMode, EgressPolicy, narrowed, parse_places
 from legion.domain.text import to_json
@@ -135,7 +135,7 @@ def limits(context: Board) -> GroupLimits:
 
 
 def is_on(context: Trees) -> bool:
-    return context.user.sandbox.mode is not SandboxMode.OFF and context.sandbox.works
+    return not context.user.sandbox.is_off and context.sandbox.works
 
 
 def sandbox(
@@ -154,11 +154,11 @@ def sandbox(
     if not confines(settings, context.sandbox):
         return None
     home = Path.home()
-    led = bridge(context, project)
+    led, image = bridge(context, project), context.sandbox.image
     network = SandboxNetwork.OPEN if led is None else SandboxNetwork.NONE
     if small and Path(git_program()).is_relative_to("/usr"):
         shown = (project.hub.objects, *readable)
-        return Sandbox(home=home, writable=tuple(writable), readable=shown, network=network, small=True)
+        return Sandbox(home=home, writable=tuple(writable), readable=shown, network=network, small=True, image=image)
     hidden = (context.data.root, Path(project.record.worktrees))
     variables = _shell(context, project)
     tools = visible_tools(settings, variables.get("PATH", os.defpath), hidden, context.clock())
@@ -171,6 +171,7 @@ def sandbox(
         etc=etc.sync(context.data.root / "etc"),
         filtered=_filters(context),
         bridge=led,
+        image=image,
     )
 
 
@@ -212,4 +213,8 @@ def reader(context: Trees, project: ProjectContext, tree: Path) -> Callable[[Seq
 
 
 def _filters(context: Trees) -> bool:
-    return context.sandbox.filters_calls and context.user.sandbox.system_calls is SystemCalls.FILTERED
+    return (
+        context.sandbox.image is None
+        and context.sandbox.filters_calls
+        and context.user.sandbox.system_calls is SystemCalls.FILTERED
+    )

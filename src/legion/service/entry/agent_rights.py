@@ -256,7 +256,7 @@ def _narrowed(context: Trees, agent: Agent, new: NewTicket, *, drives: bool) -> 
         raise NotAllowed("Only a person can switch the review off: leave out review.")
     if new.accept:
         raise NotAllowed("Held-out acceptance is the person's alone: leave out accept.")
-    if new.prove and not (context.sandbox.works and context.user.sandbox.mode.value != "off"):
+    if new.prove and not (context.sandbox.works and not context.user.sandbox.is_off):
         raise NotAllowed("There is no sandbox here, so commands of agents do not run: leave out prove.")
     if new.checkpoint:
         return new

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from legion.config.files.user import CLAUDE
-from legion.config.sections.machine import NetworkMode, SandboxMode
+from legion.config.sections.machine import NetworkMode
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.landing.conflicts import score
 from legion.domain.landing.filter_rules import filter_sentence
@@ -85,8 +85,8 @@ def _git() -> DoctorFinding:
 
 
 def _sandbox(context: Trees) -> DoctorFinding:
-    state, mode = context.sandbox, context.user.sandbox.mode
-    if mode is SandboxMode.OFF:
+    state = context.sandbox
+    if context.user.sandbox.is_off:
         return DoctorFinding(
             name="sandbox", ok=True, detail="switched off in your settings: agents can reach everything that you can"
         )
@@ -94,7 +94,7 @@ def _sandbox(context: Trees) -> DoctorFinding:
         open_network = context.user.sandbox.network is NetworkMode.HOST
         advice = 'agents reach all services of this machine: leave `network = "host"` out of [sandbox]'
         return DoctorFinding(name="sandbox", ok=True, detail=state.why, advice=advice if open_network else "")
-    advice = "install bubblewrap (Debian: apt install bubblewrap)"
+    advice = 'install bubblewrap; where it cannot work: podman, and `kind = "container"` under [sandbox]'
     return DoctorFinding(name="sandbox", ok=False, detail=f"none works here: {state.why}", advice=advice)
 
 

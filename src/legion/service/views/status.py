@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.files.project import parse
-from legion.config.sections.machine import SandboxMode
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.domain.landing.filter_rules import filter_sentence
@@ -70,7 +69,7 @@ def all_projects(context: Trees) -> ProjectList:
 
 def _with_sandbox_setting(context: Board, daemon: DaemonLine) -> DaemonLine:
     """The sandbox was probed at the start; the settings may have switched it off since."""
-    if context.user.sandbox.mode is SandboxMode.OFF:
+    if context.user.sandbox.is_off:
         return replace(daemon, sandbox="off, by your settings", sandbox_missing=False)
     return daemon
 
