@@ -21,7 +21,8 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -72,15 +73,7 @@ class NetworkBridge:
     """Ports of the run that the host's loopback leads to, so that a person can open what it serves."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "egress": self.egress.to_json(),
-            "upstream": self.upstream.to_json(),
-            "forwards": list(self.forwards),
-            "sockets": list(map(str, self.sockets)),
-            "api": list(self.api),
-            "tokens": list(self.tokens),
-            "inward": list(self.inward),
-        }
+        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
 
     @staticmethod
     def from_json(facts: Mapping[str, Any]) -> NetworkBridge:
@@ -94,6 +87,15 @@ class NetworkBridge:
             tokens=tuple(facts["tokens"]),
             inward=tuple(facts["inward"]),
         )
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - what a spec holds
+    """A value as JSON has it."""
+    if isinstance(value, tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    return str(value) if isinstance(value, Path) else value.value if isinstance(value, Enum) else value
 
 
 @dataclass(frozen=True)

@@ -218,17 +218,18 @@ def _command(
 ) -> Wrapped:
     if sandbox is None:
         return Wrapped(argv=program.argv, env=program.env)
+    handles = {"status": status, "filter": filter, "block": waits}
+    given = {name: None if one is None else one.fileno() for name, one in handles.items()}
+    unset, terminal = tuple(tree.mark(Path())), program.terminal
     return wrap(
         program.argv,
         sandbox,
         cwd=program.cwd,
         env=program.env,
-        status=None if status is None else status.fileno(),
-        filter=None if filter is None else filter.fileno(),
-        block=None if waits is None else waits.fileno(),
-        without=tuple(tree.mark(Path())),
-        terminal=program.terminal,
+        without=unset,
+        terminal=terminal,
         folder=folder,
+        **given,
     )
 
 

@@ -12,13 +12,13 @@ import os
 import shutil
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from legion.runner import container, etc
-from legion.runner.bridge import NetworkBridge
+from legion.runner.bridge import NetworkBridge, plain
 
 DEFAULT_TMP_BYTES = 4 << 30
 BWRAP_PLACES = "/usr/bin:/bin:/usr/local/bin"
@@ -62,19 +62,7 @@ class Sandbox:
                 raise ValueError(f"A sandbox cannot list {str(path)!r}; name an absolute folder other than the root.")
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "home": str(self.home),
-            "writable": [str(path) for path in self.writable],
-            "readable": [str(path) for path in self.readable],
-            "replaced": [[str(place), str(ours)] for place, ours in self.replaced],
-            "network": self.network.value,
-            "tmp_bytes": self.tmp_bytes,
-            "etc": None if self.etc is None else str(self.etc),
-            "small": self.small,
-            "filtered": self.filtered,
-            "bridge": None if self.bridge is None else self.bridge.to_json(),
-            "image": self.image,
-        }
+        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
 
     @staticmethod
     def from_json(facts: Mapping[str, Any]) -> Sandbox:
