@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -52,9 +51,8 @@ def left() -> str:
 
 
 @pytest.mark.parametrize("odd", HOSTILE)
-def test_no_path_is_read_as_an_option(tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch):
+def test_no_path_is_read_as_an_option(odd: str):
     """As podman reads a mount: one line of comma-separated values."""
-    monkeypatch.setattr("legion.runner.container.find_podman", lambda: "podman")
     binds = (("--ro-bind", f"/srv/{odd}", f"/data/{odd}"), ("--bind", "/a", "/a"))
     place = ContainerPlace(image="base", networked=False, tmp_bytes=1, empty=("/tmp",), binds=binds)
     argv, _ = command(["true"], place, cwd=Path("/"), env={}, folder=None, terminal=False)
@@ -128,10 +126,3 @@ def test_what_cannot_start_says_why(contained: Workbench):
     assert result.outcome is EndKind.FAILED_TO_START
     assert "podman could not start a container" in result.message
     assert left() == ""
-
-
-def test_without_podman_the_probe_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    probe.cache_clear()
-    assert "install the package `podman`" in probe("").why
-    probe.cache_clear()

@@ -69,7 +69,7 @@ def command(
     folder: Path | None,
     terminal: bool,
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """podman's command line and environment. A run has a `folder`: there `Gate` holds the program back, and `end` finds
+    """The words and the environment of podman. A run has a `folder`: there `Gate` holds it back, and `end` finds
     the container.
     """
     # Of two binds at one place, bubblewrap shows the later one.
@@ -97,11 +97,11 @@ def command(
     root = (place.image,) if place.image else ("--rootfs", str(_root(folder)))
     ours = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_RUNTIME_DIR") if name in os.environ}
     passed = {name: value for name, value in env.items() if not name.startswith(_OWN)}
-    return (find_podman(), *options, *root, *waits, *argv), {**passed, **ours}
+    return (*options, *root, *waits, *argv), {**passed, **ours}
 
 
 def _root(folder: Path | None) -> Path:
-    """An empty folder. podman makes places for what it mounts there, which nobody else should see."""
+    """An empty folder. podman makes places for what it mounts there, which no other run sees."""
     root = _shared_root() if folder is None else folder / "root"
     (root / "var").mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):

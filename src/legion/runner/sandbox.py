@@ -149,7 +149,8 @@ def wrap(
             empty=(*_EMPTY, str(sandbox.home)),
             binds=(*(() if sandbox.image else _system(sandbox)), *_listed(sandbox)),
         )
-        return Wrapped(*container.command(argv, place, cwd=cwd, env=env, folder=folder, terminal=terminal))
+        words, outside = container.command(argv, place, cwd=cwd, env=env, folder=folder, terminal=terminal)
+        return Wrapped((container.find_podman(), *words), outside)
     # bubblewrap itself runs outside, so what steers the loader is set for the program alone.
     loader = {name: value for name, value in env.items() if name.startswith("LD_")}
     options = [
