@@ -22,11 +22,11 @@ from bench.report import Report, say
 from legion.wire.projects import TrialPage, TryChecks
 from tests.support.legion import PLAIN, Project, squad
 from tests.support.repository import Repository
+from tests.support.settings import WITH_TRIAL
 
 _PATIENCE = 1500.0
 _CACHE = Path(tempfile.gettempdir()) / "legion-projects"
 _COLUMNS = "{:<27} {:<11} {:<11} {:>6} {:>8} {:>7} {:>7} {:>8}"
-_SETTINGS = "[protection]\ntrial = true"
 _LOOK_AGAIN = 20.0
 
 _COMMENTS = {".py": "# A comment.", **dict.fromkeys((".js", ".go", ".rs", ".c", ".cpp"), "/* A comment. */")}
@@ -125,7 +125,7 @@ def _show(sample: Sample, result: Tried) -> None:
 
 def _tried(place: Path, sample: Sample) -> Tried:
     repository = _repository(place / "repository", sample)
-    with squad(place, launch=PLAIN, settings=_SETTINGS) as one:
+    with squad(place, launch=PLAIN, settings=WITH_TRIAL) as one:
         began = time.monotonic()
         project = one.init(repository)
         trial = _trial(project)

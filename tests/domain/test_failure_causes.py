@@ -18,6 +18,13 @@ from legion.domain.failure_causes import likely_cause, telling_line
         ("OSError: [Errno 30] Read-only file system: 'target/debug'", 101, "only read"),
         ("ssl.SSLCertVerificationError: [SSL: CERTIFICATE_VERIFY_FAILED]", 1, "SSL_CERT_FILE"),
         ("invalid peer certificate: UnknownIssuer", 2, "SSL_CERT_FILE"),
+        (
+            "ProxyError\n[The sandbox refused pypi.org: it is in no list]",
+            1,
+            "`sandbox.allow`",
+        ),
+        ("no module\n[The sandbox refused pypi.org: it is in no list]", 1, "let it reach pypi.org"),
+        ("No space left on device\n[The sandbox refused pypi.org: it is in no list]", 1, "disk"),
         ("407 Proxy Authentication Required", 1, "HTTPS_PROXY and NO_PROXY"),
         ("npm error network getaddrinfo EAI_AGAIN", 1, "no network"),
         ("ModuleNotFoundError: No module named 'yaml'", 1, "[setup]"),
@@ -50,6 +57,7 @@ def test_the_cause_is_named_where_the_output_points_at_one(tail: str, code: int 
             "E   ModuleNotFoundError: No module named 'a'",
         ),
         ("a.c:1: error: no\nmake: *** [Makefile:2: test] Error 1", "a.c:1: error: no"),
+        ("ProxyError\n[The sandbox refused a.b: it is no name]", "[The sandbox refused a.b: it is no name]"),
         ("only words\nlast words", "last words"),
     ],
 )

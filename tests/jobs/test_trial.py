@@ -10,7 +10,7 @@ import pytest
 
 from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
-from legion.config.sections.machine import SandboxMode
+from legion.config.sections.machine import NetworkMode, SandboxMode
 from legion.domain.checks import CheckResult
 from legion.domain.errors import StateConflict
 from legion.domain.events import EventKind
@@ -354,6 +354,16 @@ def test_a_failing_setup_is_no_failing_check(make: Make):
     assert "no such option" in "".join(board.service.status(board.cwd).projects[0].notes)
     assert not finding(board, "setup").ok
     assert any("[setup] says" in line or "setup" in line for line in page(board).lines)
+
+
+def test_a_setup_whose_network_lacks_a_host_names_the_host_and_what_opens_it(make: Make):
+    fetch = "python3 -c 'import urllib.request as net; net.urlopen(\\\"http://shop.invalid/\\\")'"
+    board = make(f'[setup]\nrun = "{fetch}"\n{TEST}')
+    plain = UserConfig()
+    use(board, replace(plain, sandbox=replace(plain.sandbox, network=NetworkMode.LIST)))
+    found = tried(board)
+    assert "does not let it reach shop.invalid: `sandbox.allow`" in found.lines[1]
+    assert "sandbox.allow" in finding(board, "setup").detail
 
 
 def test_without_source_files_a_person_is_asked_once(make: Make):

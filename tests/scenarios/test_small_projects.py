@@ -18,6 +18,7 @@ import pytest
 from legion.wire.projects import TrialPage, TryChecks
 from tests.support.legion import Project, Squad, squad
 from tests.support.repository import Repository
+from tests.support.settings import WITH_TRIAL
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
@@ -407,7 +408,7 @@ def reachable(host: str) -> bool:
 
 @pytest.fixture(scope="module")
 def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
-    with squad(tmp_path_factory.mktemp("person"), settings="[protection]\ntrial = true") as one:
+    with squad(tmp_path_factory.mktemp("person"), settings=WITH_TRIAL) as one:
         yield one
 
 

@@ -10,6 +10,17 @@ from legion.config.sections.evidence import ProtectionSettings
 
 PLAIN_SETTINGS = UserConfig(protection=ProtectionSettings(trial=False))
 
+WITH_TRIAL = """\
+[protection]
+trial = true
+[sandbox]
+allow = [
+    "pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "registry.yarnpkg.com",
+    "index.crates.io", "static.crates.io", "proxy.golang.org", "sum.golang.org"
+]
+"""
+"""With the trial, and with the indexes of packages, also where mirrors of them are at no public address."""
+
 
 def without_trial(text: str) -> str:
     """The text of a settings file, in which the trial is off unless the text says otherwise."""

@@ -10,6 +10,7 @@ import re
 _NOT_EXECUTABLE, _NOT_FOUND, _KILLED = 126, 127, 137
 _TOOL = re.compile(r"(?m)^(?:/bin/)?(?:ba|da|z)?sh: (?:line )?(?:\d+: )?(?P<tool>[^\s:]+): (?:command )?not found")
 _SHELL = "in your shell and run `legion up` in the repository"
+_BY_PROXY, _NO_NETWORK = "the proxy refused it", "it found no network"
 _MEMORY = "`sandbox.memory_gb` in your settings is the limit of one run"
 _TABLE = tuple(
     (re.compile("|".join(signs)), cause)
@@ -22,10 +23,10 @@ _TABLE = tuple(
             *("unable to get (?:local )?issuer", "UNABLE_TO_(?:GET|VERIFY)", "invalid peer certificate", "x509: cert"),
             "PKIX path building failed",
         ),
-        f"the proxy refused it: set HTTPS_PROXY and NO_PROXY {_SHELL}": (
+        f"{_BY_PROXY}: set HTTPS_PROXY and NO_PROXY {_SHELL}": (
             *("Proxy Authentication Required", "ProxyError", "tunneling socket", "Could not resolve proxy"),
         ),
-        f"it found no network: look at `sandbox.network`, or set HTTPS_PROXY {_SHELL}": (
+        f"{_NO_NETWORK}: look at `sandbox.network`, or set HTTPS_PROXY {_SHELL}": (
             *("ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "Temporary failure in name resolution", "no such host"),
             *("[Cc]ould not resolve host", "Network is unreachable", "failed to lookup address"),
             *("UnknownHostException", "NewConnectionError"),
@@ -42,9 +43,11 @@ _TABLE = tuple(
         "it needs more time: raise `timeout` of the check in legion.toml": (r"its limit of [\d.e+]+ s had passed",),
     }.items()
 )
-
+_REFUSED = re.compile(r"\[The sandbox refused ([^:\s]+): it .*\]")
+_OF_THE_NETWORK = [cause for _, cause in _TABLE if cause.startswith((_BY_PROXY, _NO_NETWORK))]
 _NOISE = re.compile(
-    r"Node\.js v[\d.]+|npm (?:ERR!|error)(?: +(?:[A-Z]|[a-z]+ |/).*)?|make.*: \*\*\* .*|at .+[:)\]]\d*|[\W_]*"
+    r"Node\.js v[\d.]+|npm (?:ERR!|error)(?: +(?:[A-Z]|[a-z]+ |/).*)?|make.*: \*\*\* .*|at .+[:)\]]\d*"
+    r"|note: This error.*|hint: .*|.*See above for .*|[\W_]*"
 )
 """Lines that runtimes and runners end with, which say nothing themselves."""
 _ERROR = re.compile(r"(?i)error|exception|fatal|fail|panic|cannot|could not|not found|no such|missing|denied|refused")
@@ -55,9 +58,20 @@ def telling_line(words: str) -> str:
     """The line that says most: the last one with the sign of a cause, else with a word for an error, else the last."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     plain = [line for line in lines if not _NOISE.fullmatch(line)] or lines
-    signs = [*(sign for sign, _ in _TABLE), _TOOL, _ERROR]
+    signs = [_REFUSED, *(sign for sign, _ in _TABLE), _TOOL, _ERROR]
     found = next((line for sign in signs for line in reversed(plain) if sign.search(line)), "")
     return (found or (plain[-1] if plain else "nothing"))[:_LONGEST_LINE]
+
+
+def reason(words: str, exit_code: int | None) -> str:
+    """The telling line, and the likely cause behind it."""
+    cause = likely_cause(words, exit_code)
+    return telling_line(words) + (f" (likely cause: {cause})" if cause else "")
+
+
+def refused_host(host: str, why: str) -> str:
+    """What follows the output of a command whose sandbox refused it a host."""
+    return f"The sandbox refused {host}: it {why}"
 
 
 def likely_cause(tail: str, exit_code: int | None) -> str:
@@ -69,6 +83,9 @@ def likely_cause(tail: str, exit_code: int | None) -> str:
     if exit_code == _NOT_EXECUTABLE:
         return "a file that it starts is not executable: `git update-index --chmod=+x FILE`, and commit"
     found = next((cause for signs, cause in _TABLE if signs.search(tail)), "")
+    refused = _REFUSED.search(tail)
+    if refused and found in ("", *_OF_THE_NETWORK):
+        return f"its sandbox does not let it reach {refused[1]}: `sandbox.allow` in your settings opens that host"
     if not found and exit_code == _KILLED:
         return f"it was killed, mostly for want of memory: {_MEMORY}"
     return found

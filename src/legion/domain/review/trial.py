@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from legion.domain.checks import CheckResult
-from legion.domain.failure_causes import likely_cause, telling_line
+from legion.domain.failure_causes import reason
 from legion.domain.review.source_files import CheckKind, remedy
 from legion.domain.text import count
 
@@ -67,6 +67,8 @@ class Trial:
     """Seconds; None where there is no [setup]."""
     setup_fault: str
     """The end of its output where it failed on the code as it is."""
+    setup_says: str = ""
+    """The line of it that says most, with its likely cause."""
     packages: int = 0
     """How many packages setup installed in the tree, as far as its files tell."""
     fetched: int = 0
@@ -132,8 +134,8 @@ class Trial:
         installed = f", {count(self.packages, 'package')}" if self.packages else ""
         installed += f", {self.fetched >> 20} MB fetched" if self.fetched >> 20 else ""
         first = [] if self.setup is None else [f"setup {self.setup:.0f} s{installed}, {outcome}"]
-        faults = [("[setup]", self.setup_fault), *((one.name, one.words) for one in self.checks)]
-        said = [f"{name} says: {_reason(words)}" for name, words in faults if words]
+        said = [f"[setup] says: {self.setup_says}"] if self.setup_says else []
+        said += [f"{one.name} says: {reason(one.words, None)}" for one in self.checks if one.words]
         tried = [] if self.setup_fault else [one.line for one in self.checks]
         return (*first, *tried, *said, f"sees the code: {self.sees}")
 
@@ -148,11 +150,6 @@ def sight_of(kind: CheckKind, red: bool, others_see: bool) -> Sight:
 def unseen(noticed: Mapping[str, bool]) -> tuple[str, ...]:
     """`noticed`: by the folder of a package, whether any check noticed an error in it."""
     return tuple(folder or "." for folder, seen in noticed.items() if not seen)
-
-
-def _reason(words: str) -> str:
-    cause = likely_cause(words, None)
-    return telling_line(words) + (f" (likely cause: {cause})" if cause else "")
 
 
 def _blind(name: str) -> str:

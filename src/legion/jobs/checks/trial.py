@@ -122,6 +122,7 @@ class _TrialRun:
         """By package: whether a check was red with an error in it."""
         self._red: set[str] = set()
         """Checks that were red with an error somewhere."""
+        self._setup_says = ""
         self._packages = 0
         self._fetched = 0
         self._copies: dict[str, bytes] = {}
@@ -148,6 +149,7 @@ class _TrialRun:
             at=self._context.clock(),
             setup=seconds,
             setup_fault=fault,
+            setup_says=self._setup_says,
             packages=self._packages,
             fetched=self._fetched,
             checks=tuple(self._tried(check, base.get(check.name), bool(packages)) for check in self._checks),
@@ -176,6 +178,7 @@ class _TrialRun:
                 made = (str(file.relative_to(place)) for output in outputs for file in _files_below(output))
                 self._packages = sum(1 for path in made if _PACKAGE.search(path))
         except setup.SetupFailed as failed:
+            self._setup_says = failed.says or failed.message
             return time.monotonic() - began, failed.message
         self._fetched = max(0, trees.size(self._project.cache) - before)
         return seconds, ""

@@ -11,18 +11,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.errors import LegionError
+from legion.domain.failure_causes import refused_host
 from legion.drivers import EndKind, Program
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import caches, kept_outputs, sandbox
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.runner import launch
+from legion.runner.journal import JournalKind, read_journal
 from legion.runner.launch import EndedRun, LostRun
 from legion.runner.sandbox import SandboxNetwork
 from legion.runner.spec import RunFolder, RunSpec, write_spec
 from legion.store.board import projects
 
 TAIL_BYTES = 6000
+_MOST_HOSTS = 3
 
 
 class NotTrusted(LegionError):
@@ -123,6 +126,8 @@ def end_of(run_dir: Path, ended: EndedRun | LostRun, duration: float) -> Command
         )
     result = ended.result
     code = result.exit_code if result.outcome is EndKind.EXITED else None
+    if code != 0:
+        tail += "".join(f"\n[{sentence}]" for sentence in _refused_hosts(run_dir))
     return CommandEnd(
         exit_code=code,
         how=result.message.rstrip("."),
@@ -132,6 +137,11 @@ def end_of(run_dir: Path, ended: EndedRun | LostRun, duration: float) -> Command
         output=output,
         digest=digest,
     )
+
+
+def _refused_hosts(run_dir: Path) -> list[str]:
+    found = read_journal(run_dir, kinds=(JournalKind.REFUSED.value,))[:_MOST_HOSTS]
+    return [refused_host(str(one.facts.get("host")), str(one.facts.get("why"))) for one in found]
 
 
 def _read(output: Path) -> tuple[str, str]:

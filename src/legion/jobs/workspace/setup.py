@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.domain.errors import LegionError
-from legion.domain.failure_causes import likely_cause
+from legion.domain.failure_causes import reason
 from legion.domain.runs import Run
 from legion.git.core.errors import GitError
 from legion.git.core.history import GITLINK
@@ -41,6 +41,9 @@ _LOOK_UP = 1.0
 
 class SetupFailed(LegionError):
     """The project's own [setup] command failed: no change is to blame."""
+
+    says = ""
+    """The line of its output that says most, with its likely cause."""
 
 
 class SetupCutOff(LegionError):
@@ -315,12 +318,13 @@ def _run(context: Context, project: ProjectContext, tree: Path, *, landed: bool,
     if ended.lost:
         raise SetupCutOff(f"The project's setup was interrupted ({ended.how}) and runs again soon.")
     if ended.exit_code != 0:
-        cause = likely_cause(ended.tail, ended.exit_code)
-        raise SetupFailed(
-            f"The [setup] command `{project.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
-            f"its output ends with: {ended.tail[-400:].strip() or 'nothing'}"
-            f"{f' (likely cause: {cause})' if cause else ''}"
+        said = reason(ended.tail, ended.exit_code)
+        failed = SetupFailed(
+            f"The [setup] command `{project.config.setup.run}` failed ({ended.how}): fix it in legion.toml. "
+            f"It says: {said}. Its output ends with: {ended.tail[-400:].strip() or 'nothing'}"
         )
+        failed.says = said
+        raise failed
 
 
 def _separate(tree: Path, outputs: Iterable[str]) -> None:
