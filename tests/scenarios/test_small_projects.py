@@ -49,6 +49,7 @@ POETRY_DEV = (
     '[tool.poetry.group.dev.dependencies]\npytest = "*"\n'
     '[[tool.poetry.source]]\nname = "plain"\nurl = "https://pypi.org/simple/"\npriority = "primary"\n'
 )
+PDM_DEV = '[tool.pdm.dev-dependencies]\ntest = ["pytest"]\n'
 CODE = "def price():\n    return 7\n"
 TEST = {"tests/test_price.py": "import pytest\nfrom {} import price\n\n\ndef test_it():\n    assert price() == 7\n"}
 # A child process in another folder, which finds an installed copy if there is one.
@@ -121,7 +122,7 @@ PROJECTS = {
         lock="poetry lock -q",
     ),
     "pdm": Small(
-        "pdm", {"pyproject.toml": toml(DEV, PDM), "src/shop/__init__.py": CODE, **python()}, lock="pdm lock -q"
+        "pdm", {"pyproject.toml": toml(PDM_DEV, PDM), "src/shop/__init__.py": CODE, **python()}, lock="pdm lock -q"
     ),
     "uv workspace": Small(
         "uv",
