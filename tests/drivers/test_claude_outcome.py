@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from legion.drivers import EndKind
-from legion.drivers.claude.outcome import FinalResult, SessionFacts, judge
+from legion.drivers.claude.journal import FinalResult, SessionFacts, judge
 from legion.drivers.turns.outcome import StopCause
 
 RESET = 5000.0

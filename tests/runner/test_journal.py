@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from legion.drivers import EndKind, Program
+from legion.runner.host import TAIL, OutputFile
 from legion.runner.journal import Journal, JournalKind, read_journal
-from legion.runner.output import TAIL, OutputFile
 from legion.runner.sandbox import Sandbox, SandboxNetwork
 from legion.runner.spec import RunResult, RunSpec, UnreadableSpec, read_result, read_spec, write_result, write_spec
 

@@ -17,8 +17,8 @@ from legion.domain.leader.briefing import HANDOVER_LIMIT
 from legion.domain.questions import QuestionKind
 from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Start
 from legion.drivers.profile import ConversationSize
-from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.leader import turn
+from legion.jobs.leader.notices import LeaderNotices
 from legion.store.board import goals, questions, tickets
 from legion.store.staff import agents, leaders, mail
 from legion.wire.agents import ReadConversation

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from legion import __version__
-from legion.api import events, mcp, orchestra, page, page_sockets, problems, routes, terminals
+from legion.api import events, mcp, orchestra, page, problems, routes, terminals
 from legion.api.guard import Guard
 from legion.api.json_response import JSONResponse
 from legion.api.long_polls import Waiters
@@ -127,7 +127,7 @@ def table(callers: CallerRegistry, waiters: Waiters) -> RouteTable:
             HOOK_ROUTE,
             GuardedRoute(route=mcp_route, open_to=OpenTo.ALL | OpenTo.PLUGIN),
             *orchestra.ROUTES,
-            *page_sockets.ROUTES,
+            *page.SOCKET_ROUTES,
             terminals.ROUTE,
         )
     )

@@ -44,9 +44,8 @@ from legion.drivers import (
     TellRequest,
 )
 from legion.drivers.claude import transcript
-from legion.drivers.claude.journal import ClaudeJournal, StateTiming
+from legion.drivers.claude.journal import ClaudeJournal, FinalResult, SessionFacts, StateTiming, judge
 from legion.drivers.claude.options import ClaudeOptions
-from legion.drivers.claude.outcome import FinalResult, SessionFacts, judge
 from legion.drivers.claude.transport import HostTransport, ProgramEnded, server
 from legion.drivers.turns.journal import digest_of, summary
 from legion.drivers.turns.outcome import StopCause

@@ -20,8 +20,6 @@ from legion.domain.projects import Project
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
-from legion.jobs.background.conflict_prediction import ConflictPredictor
-from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.result_conditions import ResultConditions
@@ -30,6 +28,8 @@ from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.landing import target
+from legion.jobs.landing.conflict_prediction import ConflictPredictor
+from legion.jobs.leader.notices import LeaderNotices
 from legion.jobs.loop import BackgroundLoop
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota, rewind_points, setup

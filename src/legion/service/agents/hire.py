@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from legion.domain.agents import agent as rules
-from legion.domain.agents.agent import ROOT, WORDS_OF_COMMANDS, Agent, HireTerms, Planning, tier_of
-from legion.domain.agents.extra_rights import ExtraRight, commands
+from legion.domain.agents.agent import ROOT, WORDS_OF_COMMANDS, Agent, HireTerms, Planning, Rights, tier_of
+from legion.domain.agents.extra_rights import ExtraRight, commands, plain
+from legion.domain.agents.leaders import LEADER
 from legion.domain.agents.mail import Message, MessageKind
 from legion.domain.agents.offers import may
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
@@ -16,6 +17,7 @@ from legion.domain.questions import MORE, Question, QuestionKind
 from legion.domain.runs import Run, agent_seat
 from legion.domain.text import count
 from legion.domain.tickets.spec import MOST_BUDGET
+from legion.drivers import registry as drivers
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import set_budget
 from legion.jobs.agent import model_access, model_run, plan_approval, preparation, tool_access
@@ -26,7 +28,6 @@ from legion.jobs.trees import Trees
 from legion.jobs.turn import dismissal
 from legion.jobs.turn.dismissal import Dismissal, dismiss
 from legion.runner import launch
-from legion.service.agents import program
 from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
 from legion.service.agents.mail import checked, deliver_now, delivery_message
@@ -72,7 +73,7 @@ def hire(context: Trees, caller: str, wanted: HireAgent) -> Hired:
             tier=tier_of(wanted.model, means[caller].rights.tier) if wanted.model else None,
         )
         rights = rules.hire(means[caller], [means[one] for one in rules.above(parents, caller)], offer)
-        driver, model = program.of_hire(context, tx, caller, wanted, rights)
+        driver, model = of_hire(context, tx, caller, wanted, rights)
         new = agents.hire(
             tx,
             project=here.id,
@@ -274,3 +275,38 @@ def _fired(agent: Agent, gone: Dismissal) -> Fired:
         returned=gone.returned,
         message="; ".join(parts),
     )
+
+
+# Checks the program that an agent is hired with: a driver that keeps a conversation, and keeps to what was agreed.
+
+_CLAUDE = f"use --driver {drivers.DEFAULT}, or leave it out"
+
+
+def of_hire(context: Board, tx: ReadTransaction, caller: str, wanted: HireAgent, rights: Rights) -> tuple[str, str]:
+    """Driver and model as the agent's row holds them; an empty driver is the default one.
+
+    An agent gives its own program on. Raises BadInput, NotAllowed, NoModelAccess.
+    """
+    name, model = wanted.driver.strip() or drivers.DEFAULT, wanted.model
+    if caller != ROOT:
+        hirer = agents.get(tx, caller)
+        own, _ = hirer.program("", "", default=drivers.DEFAULT)
+        name, model = hirer.program(wanted.driver.strip(), wanted.model, default=drivers.DEFAULT)
+        if name != own and ExtraRight.DRIVER not in tool_access.rights(context, tx, caller):
+            raise NotAllowed("Only the person chooses another program for an agent: leave out --driver.")
+    return ("" if name == drivers.DEFAULT else _checked(context, caller, name, wanted, rights)), model
+
+
+def _checked(context: Board, caller: str, name: str, wanted: HireAgent, rights: Rights) -> str:
+    known = drivers.PROFILES[drivers.COMMAND] if name in context.user.drivers else drivers.find(name)
+    if known is None:
+        raise BadInput(f"There is no driver {name[:60]!r}: `legion driver list` names them.")
+    if missing := preparation.missing_ability(known.capabilities):
+        raise BadInput(f"{known.title} cannot be a standing agent, since {missing}: {_CLAUDE}.")
+    if plain(wanted.role) == LEADER and caller == ROOT:
+        raise BadInput(f"A leader needs the driver {drivers.DEFAULT}: leave out --driver.")
+    if (rights.tools is not None or wanted.plan or wanted.delegate) and not known.capabilities.reads_only:
+        limits = "--tools, --plan and --delegate"
+        raise BadInput(f"{known.title} cannot be limited to some of its tools, as {limits} demand: {_CLAUDE}.")
+    model_run.find_program(context, known)
+    return name

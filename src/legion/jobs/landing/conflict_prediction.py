@@ -1,7 +1,7 @@
 """Predicts merge conflicts: while agents work, their changes are merged with each other at intervals.
 
-Each predicted conflict is recorded as an event and shown on the board. Agents that accept messages get one message. The
-results are in memory: a new daemon predicts again, and reads in the events which messages were sent.
+Each predicted conflict is recorded as an event and shown on the board. Agents that accept messages get one message.
+The results are in memory: a new daemon predicts again, and reads in the events which messages were sent.
 """
 
 from __future__ import annotations
