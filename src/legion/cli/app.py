@@ -33,9 +33,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "provider": CommandEntry(
             "models.provider", "provider", "Providers of your models, and their keys.", first=True
         ),
-        "provider account": CommandEntry("models.account", "account", "Several logins at one provider."),
-        "provider route": CommandEntry("models.route", "route", "Which provider answers for which model."),
-        "provider models": CommandEntry("models.route", "models", "The models that your providers have."),
+        "provider account": CommandEntry("models.provider", "account", "Several logins at one provider."),
+        "provider route": CommandEntry("models.provider", "route", "Which provider answers for which model."),
+        "provider models": CommandEntry("models.provider", "models", "The models that your providers have."),
         "driver": CommandEntry("models.driver", "driver", "Agent programs: which there are, what they can do."),
         "forge": CommandEntry("forge.forge", "forge", "GitHub or a git remote: issues in, pull requests out."),
         "forge assign": CommandEntry("forge.issues", "assign", "Make tickets of issues."),

@@ -1,4 +1,4 @@
-"""`legion provider`: adds, lists, tests and removes model providers. A key is never an argument."""
+"""`legion provider` with its logins, routes and models. A key is never an argument."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from legion.cli.base.parameters import COMPLETIONS
 from legion.cli.base.progress import progress
 from legion.cli.base.row_command import described_by, filled, row_command
 from legion.cli.base.texts import read_stdin
-from legion.client.text.providers import provider_rows
+from legion.client.text.providers import account_rows, model_rows, provider_rows, route_rows
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, LoginState, ProviderRows
 
@@ -140,4 +140,66 @@ Agents never see a key: their requests go through Legion's gateway, which adds i
     listed,
     row_command("test", ProviderRows.try_provider, _TEST, waiting="Asking the provider"),
     row_command("remove", ProviderRows.remove_provider, "legion provider remove anthropic"),
+)
+
+
+_LOGINS = "Logins by provider, in the order in which they are asked, with their limits as last reported."
+_REMOVE_LOGIN = "Remove a login, and the key that Legion stored for it."
+
+
+@described_by(AddProvider, "name", *SOURCES)
+@command("add", example="legion provider account add work --of claude --key-command 'pass show claude-work'")
+@click.option("--of", "first", required=True, metavar="PROVIDER", shell_complete=names, help="The provider.")
+@KEY_STDIN
+def _add_login(call: CommandCall, first: str, **given: Any) -> None:
+    """Add a further login at a provider that you have. Address, API and model are those of the provider.
+
+    Without an option about the key it prompts for it, hides it, and stores it in a file that only you can read.
+    """
+    wanted = filled(AddProvider, with_key(given), call.cwd, account_of=first)
+    call.report(call.legion().add_provider(wanted))
+
+
+_logins = row_command("list", ProviderRows.providers, "legion provider account list", shows=account_rows, help=_LOGINS)
+account = group(
+    "account",
+    """Several logins at one provider: add, list, use, remove.
+
+A request that a login refuses for its limit goes to the next one; new runs start with the first that has room.
+""",
+    "legion provider account add work --of claude\nlegion provider account list\nlegion provider account use work",
+    _logins,
+    _add_login,
+    row_command("use", ProviderRows.use_account, "legion provider account use work"),
+    row_command("remove", ProviderRows.remove_provider, "legion provider account remove work", help=_REMOVE_LOGIN),
+    alone=_logins,
+)
+
+
+_SET = """\
+legion provider route set 'claude-haiku-*' ollama/qwen3-coder
+legion provider route set 'claude-*' anthropic openrouter/anthropic/claude-sonnet-4.5
+legion provider route set '*' ollama/qwen3-coder --role qa
+legion provider route set 'claude-*' anthropic openrouter/z-ai/glm-4.6 --most-usd 5"""
+
+
+route = group(
+    "route",
+    """Routes from models to providers: set, list, remove.
+
+Without a route every request goes to the provider of the run.
+""",
+    "legion provider route set 'claude-haiku-*' ollama/qwen3-coder\nlegion provider route list",
+    row_command("set", ProviderRows.set_route, _SET),
+    row_command("list", ProviderRows.routes, "legion provider route list", shows=route_rows),
+    row_command("remove", ProviderRows.remove_route, "legion provider route remove 'claude-haiku-*'"),
+)
+_PROVIDER = click.Argument(["name"], metavar="[PROVIDER]", default="", shell_complete=COMPLETIONS["providers"])
+models = row_command(
+    "models",
+    ProviderRows.models,
+    "legion provider models\nlegion provider models ollama",
+    _PROVIDER,
+    shows=model_rows,
+    waiting="Asking for models",
 )

@@ -62,7 +62,7 @@ def mcp(call: CommandCall, stdio: bool) -> None:
     Prefer the first command: it gives away nothing. The second one writes a token into the other program's settings.
     A program that reads it there can use Legion's tools as you, and nothing else; `legion plugin remove` ends it.
     """
-    bridge = importlib.import_module("legion.cli.plugin.bridge")
+    bridge = importlib.import_module("legion.cli.plugin.command")
     if stdio:
         bridge.serve(call)
         return
