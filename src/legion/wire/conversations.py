@@ -6,6 +6,7 @@ from dataclasses import field
 
 from legion.wire.lazy import dataclass
 from legion.wire.table import Count, Hours, OpenTo, Seconds, Table, Text, TicketId, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 
 @dataclass(kw_only=True)
@@ -134,10 +135,9 @@ class ConversationHealth:
 
 @dataclass(kw_only=True)
 class AskConversation:
-    id: str
-    """Of a conversation, or the number of a ticket: its last conversation."""
-    question: str
-    model: str = ""
+    id: str = described(REQUIRED, argument="RUN", help="A ticket's number, or the id of a conversation.")
+    question: str = described(REQUIRED, argument="QUESTION", help="What you want to know.")
+    model: str = described("", metavar="NAME", help="The model that answers; default: as in your settings.")
 
 
 @dataclass(kw_only=True)
@@ -152,11 +152,10 @@ class ConversationAnswer:
 @dataclass(kw_only=True)
 class AdoptConversation:
     cwd: str
-    id: str = ""
-    """Empty: the last one of Claude Code in the folder's project."""
-    title: str = ""
-    text: str = ""
-    team: str = ""
+    id: str = described("", argument="[SESSION]", help="The start of its id; the last one of the project if left out.")
+    text: str = described("", argument="[TEXT]", help="What is left to do.")
+    title: str = described("", short="-t", metavar="TITLE", help="Default: the title of the conversation.")
+    team: str = described("", metavar="NAME", help="The team that works on it.")
 
 
 @dataclass(kw_only=True)
@@ -210,11 +209,19 @@ class ConversationRows(Table):
 
     @operation("POST", "/v1/conversations/ask", open_to=OpenTo.BROWSER, waits=True)
     def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
-        """Ask a finished conversation; a fork answers, and nothing changes"""
+        """Ask a finished conversation; - reads the question from stdin
+
+        RUN is a ticket's number, or the id of a conversation. A copy of the conversation answers: it can read and
+        change nothing, and the conversation stays as it is. The answer costs tokens for all of the conversation.
+        """
 
     @operation("POST", "/v1/conversations/adopt", open_to=OpenTo.BROWSER, created=True, waits=True)
     def adopt(self, wanted: AdoptConversation, /) -> Adopted:
-        """Make a ticket of a conversation of the person's own Claude Code"""
+        """Make a ticket of a conversation of your own Claude Code; it continues in the squad
+
+        SESSION is the start of its id; without it, the last conversation in this project. The conversation is copied,
+        and the files of your checkout, committed or not, are what the ticket starts from. Your checkout stays as it is.
+        """
 
     @operation("POST", "/v1/tickets/{id}/handoff", open_to=OpenTo.BROWSER, waits=True)
     def handoff(self, id: TicketId, /) -> HandedOff:

@@ -124,7 +124,7 @@ class TicketField:
     @property
     def holds_text(self) -> bool:
         """A dash stands for stdin."""
-        return (self.rule.metavar or self.rule.argument).strip("[]").endswith(("TEXT", "MESSAGE", "WHY"))
+        return (self.rule.metavar or self.rule.argument).strip("[]").endswith(("TEXT", "MESSAGE", "WHY", "QUESTION"))
 
     @property
     def options(self) -> tuple[str, ...]:

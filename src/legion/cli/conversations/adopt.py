@@ -10,35 +10,23 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
-from legion.cli.base.parameters import teams, ticket_argument
-from legion.cli.base.texts import read_text
-from legion.wire.conversations import AdoptConversation
+from legion.cli.base.parameters import ticket_argument
+from legion.cli.base.row_command import row_command
+from legion.wire.conversations import Adopted, ConversationRows
 from legion.wire.errors import LegionError
 
+_ADOPT = "legion attach adopt\nlegion attach adopt 3f2a90c1 -t 'Finish the login form' 'Add tests, too.'"
 
-@command(
-    "adopt", example="legion attach adopt\nlegion attach adopt 3f2a90c1 -t 'Finish the login form' 'Add tests, too.'"
-)
-@click.argument("conversation", metavar="[SESSION]", default="")
-@click.argument("text", metavar="[TEXT]", default="")
-@click.option("-t", "--title", metavar="TITLE", default="", help="Default: the title of the conversation.")
-@click.option("--team", metavar="NAME", default="", shell_complete=teams, help="The team that works on it.")
-def adopt(call: CommandCall, conversation: str, text: str, title: str, team: str) -> None:
-    """Make a ticket of a conversation of your own Claude Code; it continues in the squad.
 
-    SESSION is the start of its id; without it, the last conversation in this project. The conversation is copied, and
-    the files of your checkout, committed or not, are what the ticket starts from. Your checkout stays as it is.
-    """
-    wanted = AdoptConversation(
-        cwd=call.cwd,
-        id=conversation,
-        title=title,
-        text=read_text(text, "TEXT") if text else "",
-        team=team,
-    )
-    made = call.legion().adopt(wanted)
-    call.answer(made, lambda: [f"Ticket ID: {made.ticket}", sanitize(made.message)])
+def _made(made: Adopted) -> list[str]:
+    return [f"Ticket ID: {made.ticket}", made.message]
+
+
+def _notes(call: CommandCall, made: Adopted) -> None:
     call.notes(made.notes)
+
+
+adopt = row_command("adopt", ConversationRows.adopt, _ADOPT, says=_made, then=_notes)
 
 
 @command("handoff", example="legion attach own 12\nlegion attach own 12 --print")

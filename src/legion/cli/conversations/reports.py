@@ -11,13 +11,18 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import count, sanitize, size, thousands
 from legion.cli.base.parameters import files
-from legion.cli.base.progress import progress
-from legion.cli.base.texts import read_text
+from legion.cli.base.row_command import row_command
 from legion.cli.conversations.listing import CONVERSATION, hours_of, mention_index, settled, wait_option
 from legion.client.text.rows import BLANK, Column, Columns, Row, head, listing, note, row
 from legion.client.text.terminal import sanitize_lines
 from legion.client.text.tickets import dollars
-from legion.wire.conversations import Analytics, AskConversation, ConversationHealth, ConversationSums
+from legion.wire.conversations import (
+    Analytics,
+    ConversationAnswer,
+    ConversationHealth,
+    ConversationRows,
+    ConversationSums,
+)
 from legion.wire.errors import BadInput, LegionError
 
 _FORMATS = ("md", "json", "html")
@@ -132,27 +137,18 @@ def _health(found: ConversationHealth, width: int) -> list[Row]:
     ]
 
 
-@command(
-    "ask",
-    example="legion conversations ask 12 'Why did you rename the table?'\n"
-    "legion conversations ask 3f2a90c1 'What is left to do?'",
-)
-@click.argument("run", metavar="RUN")
-@click.argument("question", metavar="QUESTION")
-@click.option("--model", metavar="NAME", default="", help="The model that answers; default: as in your settings.")
-def ask(call: CommandCall, run: str, question: str, model: str) -> None:
-    """Ask a finished conversation; - reads the question from stdin.
+_ASK = """\
+legion conversations ask 12 'Why did you rename the table?'
+legion conversations ask 3f2a90c1 'What is left to do?'"""
 
-    RUN is a ticket's number, or the id of a conversation. A copy of the conversation answers: it can read and change
-    nothing, and the conversation stays as it is. The answer costs tokens for all of the conversation.
-    """
-    wanted = AskConversation(
-        id=run,
-        question=read_text(question, "QUESTION"),
-        model=model,
-    )
-    with progress("Asking"):
-        answer = call.legion().ask_conversation(wanted)
-    call.answer(answer, lambda: sanitize_lines(answer.answer))
-    if answer.usd:
-        call.say(f"Note: this answer cost {dollars(answer.usd)}.")
+
+def _answer(found: ConversationAnswer, width: int) -> list[Row]:
+    return [row(line) for line in sanitize_lines(found.answer)]
+
+
+def _say_cost(call: CommandCall, found: ConversationAnswer) -> None:
+    if found.usd:
+        call.say(f"Note: this answer cost {dollars(found.usd)}.")
+
+
+ask = row_command("ask", ConversationRows.ask_conversation, _ASK, shows=_answer, then=_say_cost, waiting="Asking")

@@ -131,8 +131,8 @@ def _template_check(call: CommandCall, name: str, values: tuple[str, ...]) -> in
     return 6 if made.findings else 0
 
 
-def _text(made: TemplateText) -> list[str]:
-    return made.text.splitlines()
+def _text(made: TemplateText, width: int) -> list[Row]:
+    return [row(line) for line in sanitize_lines(made.text)]
 
 
 template = group(
@@ -146,5 +146,5 @@ A template is a plan with variables. It becomes a plan, which you approve like a
     _template_show,
     _template_check,
     row_command("run", TemplateRows.run_template, _RUN, shows=_expanded),
-    row_command("from", TemplateRows.template_from, _FROM, says=_text),
+    row_command("from", TemplateRows.template_from, _FROM, shows=_text),
 )
