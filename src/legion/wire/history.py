@@ -169,7 +169,7 @@ class HistoryRows(Table):
 
     @operation("GET", "/v1/stretch", open_to=OpenTo.LOOKS)
     def stretch(self, cwd: Folder, hours: Hours | None = None) -> WorkSummary:
-        """Results since the person collected last"""
+        """Summarize the work since your last collect: landed, failed, waiting for you, and its cost"""
 
     @operation("GET", "/v1/usage", open_to=OpenTo.LOOKS)
     def usage(self, cwd: Folder | None, by: Text = "ticket", since: Text = "") -> UsageReport:

@@ -277,7 +277,10 @@ class ProviderRows(Table):
 
     @operation("GET", "/v1/providers", open_to=OpenTo.LOOKS)
     def providers(self) -> Providers:
-        """All providers, the source of each key, and their limits"""
+        """List all providers with the source of their keys and their limits
+
+        A key itself is never shown; limits are as last reported.
+        """
 
     @operation("POST", "/v1/providers", open_to=OpenTo.BROWSER)
     def add_provider(self, wanted: AddProvider, /) -> wire.projects.Done:

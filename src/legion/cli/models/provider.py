@@ -18,7 +18,7 @@ from legion.cli.base.row_command import described_by, filled, row_command
 from legion.cli.base.texts import read_stdin
 from legion.client.text.providers import account_rows, model_rows, provider_rows, route_rows
 from legion.wire.errors import BadInput, LegionError
-from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, LoginState, ProviderRows
+from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, LoginState, ProviderRows, Providers
 
 _CLAUDE = "claude"
 
@@ -116,14 +116,7 @@ def _key(options: dict[str, Any]) -> str:
     raise BadInput("There is no key; pipe it in with --key-stdin, or see `legion provider add --help` for other ways.")
 
 
-@command("list", example="legion provider list")
-def listed(call: CommandCall) -> None:
-    """List all providers with the source of their keys and their limits.
-
-    A key itself is never shown; limits are as last reported.
-    """
-    found = call.legion().providers()
-    call.show(found, provider_rows)
+def _say_notes(call: CommandCall, found: Providers) -> None:
     if not call.json:
         call.notes(found.notes)
 
@@ -137,7 +130,7 @@ Agents never see a key: their requests go through Legion's gateway, which adds i
     "legion provider add anthropic\nlegion provider test anthropic",
     add,
     login,
-    listed,
+    row_command("list", ProviderRows.providers, "legion provider list", shows=provider_rows, then=_say_notes),
     row_command("test", ProviderRows.try_provider, _TEST, waiting="Asking the provider"),
     row_command("remove", ProviderRows.remove_provider, "legion provider remove anthropic"),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,11 +11,11 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.live import with_retry
-from legion.cli.base.output import Cell, Screen, count, duration, sanitize
+from legion.cli.base.output import count, duration, sanitize
 from legion.cli.base.parameters import TICKET, Seconds
-from legion.cli.base.states import state_cell
-from legion.cli.board.status import about
+from legion.cli.board.done import IN_SHORT
 from legion.client.legion import LONGEST_WAIT, Legion
+from legion.client.text.rows import Row, listing, row
 from legion.wire.board import WaitState
 from legion.wire.errors import ChecksFailed, LegionError, NotFound, Retryable
 from legion.wire.tickets import TicketLine
@@ -42,7 +41,7 @@ def wait(call: CommandCall, ids: tuple[int, ...], all_projects: bool, timeout: f
     if ids and all_projects:
         raise click.UsageError("Numbers and --all exclude each other; remove one", click.get_current_context())
     settled = until_settled(call, list(ids), all_projects=all_projects, timeout=timeout)
-    call.answer(settled.state, lambda: _summary(settled.state, call.screen))
+    call.show(settled.state, _summary)
     return settled.code
 
 
@@ -128,9 +127,5 @@ def exit_code(legion: Legion, state: WaitState) -> int:
     return 0 if all_done and not state.stuck else LegionError.exit_code
 
 
-def _summary(state: WaitState, screen: Screen) -> Iterable[str]:
-    rows = [
-        [state_cell(screen, ticket.state), Cell(f"#{ticket.id}"), Cell(sanitize(ticket.title)), Cell(about(ticket))]
-        for ticket in state.tickets
-    ]
-    return screen.table(rows, indent=0) or ["No tickets to wait for."]
+def _summary(state: WaitState, width: int) -> list[Row]:
+    return listing(IN_SHORT, state.tickets, width) or [row("No tickets to wait for.")]
