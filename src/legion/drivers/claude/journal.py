@@ -1,4 +1,4 @@
-"""Writes Claude Code's messages as events of the run's journal and lines of its log, and judges by them how it ended."""
+"""Writes Claude Code's messages as events of the run's journal and lines of its log, and judges how it ended."""
 
 from __future__ import annotations
 
