@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from legion.domain.plans.checks import FindingKind, PlanFacts, findings
+from legion.domain.plans.checks import FindingKind, PlanFacts, ProofTrial, commands, findings
 from legion.domain.plans.draft import PlanCriterion, PlanDraft, PlanTicket
 from legion.domain.plans.plan import LandedTicket, PastEstimate, PlanEstimate, budget_share, estimate, longest_chain
 
@@ -132,3 +132,44 @@ def test_a_budget_is_shared_by_what_a_ticket_usually_takes(
     money: float, tickets: int, each: float | None, share: float
 ):
     assert budget_share(money, tickets, each) == share
+
+
+NOT_FOUND = "sh: 1: nose: not found"
+DENIED = "sh: 1: ./x: Permission denied"
+OPEN = "sh: 1: Syntax error: end of file unexpected"
+
+
+@pytest.mark.parametrize(
+    ("proof", "trial", "fault"),
+    [
+        ("true", ProofTrial(exit_code=0), "`true` proves nothing: it passes without the change"),
+        ("nose x", ProofTrial(exit_code=127, said=NOT_FOUND), f"`nose x` cannot run: {NOT_FOUND}"),
+        (
+            "./x",
+            ProofTrial(exit_code=126, said="sh: 1: ./x: Permission denied\n"),
+            "cannot run: sh: 1: ./x: Permission",
+        ),
+        ("nose x", ProofTrial(exit_code=127), "cannot run: exit code 127"),
+        (
+            "if",
+            ProofTrial(exit_code=2, said='sh: 1: Syntax error: end of file unexpected (expecting "then")'),
+            "Syntax",
+        ),
+        ("bin/new.sh", ProofTrial(exit_code=127, said="sh: 1: bin/new.sh: not found"), ""),
+        ("bin/later.sh", ProofTrial(exit_code=127, said="sh: 1: bin/later.sh: not found"), "cannot run"),
+        ("pytest -k new", ProofTrial(exit_code=5, said="no tests ran"), ""),
+        ("make x", ProofTrial(exit_code=2, said="SyntaxError: invalid syntax"), ""),
+        ("sleep 999", ProofTrial(exit_code=None), ""),
+        ("not tried", None, ""),
+    ],
+)
+def test_a_proof_must_fail_on_the_target_by_its_own_verdict(proof, trial, fault):
+    facts = PlanFacts(**vars(FACTS) | {"proof_of": {proof: trial}.get})
+    first = ticket("first", new_files=("bin/new.sh",))
+    second = ticket("second", "first", criteria=(PlanCriterion(text="x", proof=proof),))
+    third = ticket("third", "second", new_files=("bin/later.sh",))
+    draft = PlanDraft(tickets=(first, second, third))
+    assert commands(draft) == (proof,)
+    faults = [(one.kind, one.ticket) for one in findings(draft, facts)]
+    assert faults == ([(FindingKind.PROOF, "second")] if fault else [])
+    assert all(fault in one.text for one in findings(draft, facts))

@@ -124,6 +124,33 @@ def test_an_author_killed_in_a_stage_starts_it_again_and_a_dropped_planner_is_st
         assert one.client.plan_page(other).plan.state == "dropped"
 
 
+def with_proofs(*commands: str) -> str:
+    first, second = PLAN["tickets"]
+    assert isinstance(first, dict)
+    criteria = [{"text": f"It holds: {one}", "proof": one} for one in commands]
+    return json.dumps({**PLAN, "tickets": [{**first, "criteria": criteria}, second]})
+
+
+def test_proofs_of_a_draft_are_tried_on_the_target_and_what_proves_nothing_goes_back_to_the_planner(tmp_path: Path):
+    (tmp_path / "gates").mkdir()
+    gates, blind = tmp_path / "gates", ("true", "no-such-program --now", "if", "touch README.txt; false")
+    (gates / "blind.json").write_text(with_proofs(*blind))
+    (gates / "good.json").write_text(with_proofs("test -f first.txt", "sh first.txt"))
+    planner = f"""
+    cat "$LEGION_BRIEFING" > {gates}/briefing-$(ls {gates} | grep -c briefing)
+    if [ -f {gates}/briefing-1 ]; then cat {gates}/good.json; else cat {gates}/blind.json; fi
+    """
+    with firm(tmp_path, planner) as (one, project):
+        page = until_state(one, make_plan(one, project), "ready")
+        assert (page.plan.rounds, page.findings) == (2, [])
+        said = (gates / "briefing-1").read_text()
+        assert "the proof `true` proves nothing: it passes without the change" in said
+        assert "the proof `no-such-program --now` cannot run" in said
+        assert "the proof `if` cannot run" in said
+        assert "proof `touch README.txt; false`" not in said, "a proof that fails is a good one"
+        assert project.repository.git("status", "--porcelain") == ""
+
+
 def stages(one: Squad, project: Project, id: int) -> list[str]:
     return [stage.state for stage in one.client.epic(project.cwd, f"P{id}").stages]
 

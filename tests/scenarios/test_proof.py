@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from legion.wire.mail import AnswerQuestion
 from tests.scenarios.conftest import shared_project
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new
@@ -37,6 +38,22 @@ def test_what_lands_has_a_green_proof_and_its_receipt_and_what_is_never_proven_f
     assert ("sh check.sh", "green", 0) in seen
     assert project.ticket(unproven).ticket.reason == "gave up after 2 attempts: checks failed: `false`"
     assert project.landed("unproven.txt") is None
+
+
+def test_a_proof_that_is_no_command_here_asks_after_the_first_attempt(project: Project):
+    legion = project.squad.client
+    ticket = project.dispatch("unknown proof", "touch unknown.txt", prove=["no-such-program --all"], max_attempts=5)
+    parked = project.until(ticket, "parked").ticket
+    (asked,) = [one for one in legion.inbox().questions if one.ticket == ticket]
+    assert parked.attempt == 1
+    assert "its proof `no-such-program --all` cannot run" in asked.words
+    legion.answer(asked.id, AnswerQuestion(choice="no"))
+    assert "cannot run" in project.until(ticket, "failed").ticket.reason
+    made = project.dispatch(
+        "makes its proof", "[ $LEGION_ATTEMPT = 1 ] || echo true > run.sh; touch b", prove=["./run.sh"]
+    )
+    project.until_settled()
+    assert project.ticket(made).ticket.attempt > 1, "an agent can still make a file that is missing"
 
 
 def test_a_proof_sees_the_change_together_with_what_landed_meanwhile(project: Project, gate: Gate):

@@ -6,6 +6,7 @@ machine may have caused the failure. After a red one on the same tree, one green
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -108,3 +109,12 @@ def what_failed(red: Iterable[Receipt], where: str = "") -> str:
     """`where` follows the verb: ` on the landed code`."""
     named = failed_commands(red)
     return f"{named} failed{where}" if named == "[setup]" else f"checks failed{where}: {named}"
+
+
+_SYNTAX = re.compile(r"^sh: .*syntax error", re.IGNORECASE | re.MULTILINE)
+_NO_PROGRAM = re.compile(r"^sh: (?:line )?\d+: [^:/\s]+: (?:command )?not found", re.MULTILINE)
+
+
+def cannot_run(exit_code: int | None, said: str) -> bool:
+    """Whether a command is no command here, by how its shell ended: no change of files makes it one."""
+    return bool(exit_code and _SYNTAX.search(said)) or (exit_code == 127 and bool(_NO_PROGRAM.search(said)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
 
+from legion.domain.checks import cannot_run
 from legion.domain.errors import BadInput
 from legion.domain.plans.draft import PlanDraft, PlanTicket, earlier
 from legion.domain.review.path_patterns import matches, meet
@@ -29,7 +30,7 @@ class FindingKind(Enum):
     FILE = "file"
     """A file is neither in the target nor said to be new."""
     PROOF = "proof"
-    """A criterion has no proof and no reason for that, or a ticket has no criterion."""
+    """A ticket has no criterion, or one without a proof or a reason for that, or a proof that proves nothing."""
     OVERLAP = "overlap"
     """Two tickets that may run at the same time expect the same files."""
     SIZE = "size"
@@ -51,6 +52,16 @@ class PlanFinding:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProofTrial:
+    """What a proof said on the target, where nothing of the plan is done yet."""
+
+    exit_code: int | None
+    """None: it did not end in time."""
+    said: str = ""
+    """The end of its output."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanFacts:
     """What a draft is checked against."""
 
@@ -66,6 +77,8 @@ class PlanFacts:
     """Files that tickets of the board are expected to create."""
     cannot_start: str = ""
     """Why no ticket can run as things are, for example a missing program; empty if nothing is wrong."""
+    proof_of: Callable[[str], ProofTrial | None] = lambda command: None
+    """None for a command that was not tried."""
     most_files: int = MOST_FILES
     most_lines: int = MOST_LINES
 
@@ -79,7 +92,8 @@ def findings(draft: PlanDraft, facts: PlanFacts) -> tuple[PlanFinding, ...]:
     new = [one for one in draft.tickets if one.key not in facts.approved]
     for ticket in new:
         wrong += _files(draft, ticket, before[ticket.key], facts)
-        wrong += _proofs(ticket, facts)
+        coming = {path for one in draft.tickets if one.key in before[ticket.key] for path in one.new_files}
+        wrong += _proofs(ticket, facts, {*coming, *ticket.new_files})
         wrong += _size(ticket, facts)
     wrong += _overlaps(draft.tickets, before, facts.approved)
     if facts.cannot_start and any(not one.after for one in new):
@@ -134,7 +148,32 @@ def _files(draft: PlanDraft, ticket: PlanTicket, before: Collection[str], facts:
             yield PlanFinding(kind=FindingKind.FILE, ticket=ticket.key, text=text)
 
 
-def _proofs(ticket: PlanTicket, facts: PlanFacts) -> Iterator[PlanFinding]:
+def commands(draft: PlanDraft) -> tuple[str, ...]:
+    """Every proof that is a command of its own, once."""
+    named = (one.proof for ticket in draft.tickets if not ticket.checkpoint for one in ticket.criteria)
+    return tuple(dict.fromkeys(proof for proof in named if proof and check_named(proof) is None))
+
+
+_CANNOT_RUN = (126, 127)
+"""How a shell ends that finds no such program, or may not run it."""
+
+
+def _fault(proof: str, trial: ProofTrial, coming: Collection[str]) -> str:
+    """What is wrong with a proof, by what it said on the target; empty where it failed there, as it should.
+
+    `coming`: files that are there when it is run in earnest.
+    """
+    if trial.exit_code == 0:
+        return f"the proof `{proof}` proves nothing: it passes without the change"
+    said = trial.said.strip().splitlines()[-1:] or [f"exit code {trial.exit_code}"]
+    if cannot_run(trial.exit_code, trial.said) or (
+        trial.exit_code in _CANNOT_RUN and not any(path.rpartition("/")[2] in trial.said for path in coming)
+    ):
+        return f"the proof `{proof}` cannot run: {said[0]}"
+    return ""
+
+
+def _proofs(ticket: PlanTicket, facts: PlanFacts, coming: Collection[str]) -> Iterator[PlanFinding]:
     if ticket.checkpoint:
         return
     if not ticket.criteria:
@@ -143,6 +182,9 @@ def _proofs(ticket: PlanTicket, facts: PlanFacts) -> Iterator[PlanFinding]:
     for one in ticket.criteria:
         if not one.proof and not one.why_not:
             text = f"no proof for {one.text!r}: add a command, `[check]`, or `why_not`"
+            yield PlanFinding(kind=FindingKind.PROOF, ticket=ticket.key, text=text)
+        trial = facts.proof_of(one.proof) if one.proof else None
+        if trial is not None and (text := _fault(one.proof, trial, coming)):
             yield PlanFinding(kind=FindingKind.PROOF, ticket=ticket.key, text=text)
 
 

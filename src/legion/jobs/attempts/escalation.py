@@ -58,7 +58,9 @@ def apply_step(context: Board, tx: Transaction, ticket: Ticket, step: Step) -> t
 def _instead(context: Board, tx: Transaction, ticket: Ticket, step: Step) -> tuple[Step, ...]:
     """The steps to take: a final failure becomes one more attempt or a question, any other step stays as it is."""
     there = rungs(context, ticket)
-    if not isinstance(step, Fail) or not step.why or not ticket.spec.climbs or len(there) == 1:
+    if not isinstance(step, Fail) or not step.why:
+        return (step,)
+    if (not ticket.spec.climbs or len(there) == 1) and not (step.asks and step.cause is Cause.CHECKS):
         return (step,)
     if ticket_holders.of_ticket(tx, ticket.id) is not None:
         # A standing agent works on it, with a model and a conversation of its own.

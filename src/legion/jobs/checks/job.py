@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from legion.domain.checks import Check, CheckResult, Receipt, what_failed
+from legion.domain.checks import Check, CheckResult, Receipt, cannot_run, what_failed
 from legion.domain.errors import LegionError
 from legion.domain.events import EventKind
 from legion.domain.hooks import HookKind
@@ -202,10 +202,18 @@ def sent_back_for_conflict(ticket: Ticket, target: str, conflict: MergeConflict)
 
 
 def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
-    """The next attempt starts from the tree that was red, so that the agent sees the same failure."""
+    """The next attempt starts from the tree that was red, so that the agent sees the same failure.
+
+    No attempt makes a proof run that is no command here: a person is asked.
+    """
     moved_on = ticket.change is not None and ticket.change.base != target
     ground = StartPoint(base=target, tree=tree) if moved_on else None
-    return next_try(ticket, what_failed(tested.red), feedback.checks_failed(tested.red), ground, Cause.CHECKS)
+    why, report = what_failed(tested.red), feedback.checks_failed(tested.red)
+    own = [one for one in tested.red if one.command in ticket.spec.proofs and cannot_run(one.exit_code, one.tail)]
+    if own:
+        why = f"its proof `{own[0].command}` cannot run: {own[0].tail.strip().splitlines()[-1]}"
+        return Fail(why, report, ground, Cause.CHECKS, why=why, asks=True)
+    return next_try(ticket, why, report, ground, Cause.CHECKS)
 
 
 # Creates a ticket that fixes a red checkpoint. The checkpoint, and all that comes after it, waits for that ticket.

@@ -27,6 +27,7 @@ def checker(
     exists = file_finder(project, project.target)
     why_not = cannot_start(context, project, plan.team)
     limits = project.config.plans
+    tree = project.hub.tree_of(project.target)
     checks = tuple(check.name for check in project.config.checks)
 
     def facts(tx: ReadTransaction, current: GoalPlan) -> PlanFacts:
@@ -39,6 +40,7 @@ def checker(
             # A ticket on the board declares the files that it makes, too.
             made=tuple(path for ticket in live for path in ticket.spec.files),
             cannot_start=why_not,
+            proof_of=lambda command: context.live.proof_trials.get((tree, command)),
             most_files=limits.most_files,
             most_lines=limits.most_lines,
         )

@@ -128,7 +128,7 @@ You plan for Legion, which gives each ticket of your plan to an agent of its own
 - After several tickets that form a part, add a checkpoint: it runs the project's checks, and the next part comes after
   it.
 - Each criterion has a proof: a command that fails without the change, or a check of the project. Where no command can
-  prove it, say why.
+  prove it, say why. Legion runs each command on the landed code: one that passes there, or cannot run, comes back.
 - Your last message is your answer: one JSON object and nothing else."""
 
 _FORM = """\
