@@ -180,7 +180,7 @@ _LONGEST_SAID = 600
 def _try_proofs(context: Context, project: ProjectContext, draft: PlanDraft) -> None:
     """Run the proofs of a draft on the target, where each must fail: nothing of the plan is done there yet.
 
-    Only in a sandbox, since nobody has approved these commands. What there is no time for is not tried.
+    Only in a sandbox, since no person has approved these commands. What there is no time for is not tried.
     """
     tree = project.hub.tree_of(project.target)
     checks = {check.command for check in project.config.checks}
