@@ -16,10 +16,9 @@ from pathlib import Path
 import psutil
 
 from bench.report import Report, say
-from legion.conversations.index import Index
+from legion.conversations.index import Index, expression
 from legion.conversations.places import ConversationPlaces
 from legion.conversations.refresh import Refresher
-from legion.conversations.search_terms import expression
 
 SESSIONS = 1_000
 _BYTES = 500_000

@@ -11,7 +11,7 @@ import pytest
 
 from legion.domain.forge.connections import ForgeConnection, ForgeKind, TokenFrom
 from legion.jobs.forge import clients
-from legion.service.forge.hook import signature_of
+from legion.service.forge.connections import signature_of
 from legion.store.board import forges
 from legion.wire.projects import Where
 from tests.api.serving import TOKEN, Served

@@ -6,8 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
-from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig, load
+from legion.config.files.user import CurrentSettings, UserConfig, load
 
 _SOON = 0.2
 """Seconds: a caller that does not wait for the file has its answer by then."""

@@ -13,9 +13,8 @@ import pytest
 
 from legion.conversations.catch_up import backlog, catch_up
 from legion.conversations.conversation import ConversationProgram
-from legion.conversations.index import Index
+from legion.conversations.index import Index, expression
 from legion.conversations.refresh import Refresher
-from legion.conversations.search_terms import expression
 from legion.system import files
 from tests.conversations.home import CLAUDE, CODEX, GEMINI, OPENCODE, Home, said
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from legion.conversations.index import expression
 from legion.conversations.plain_text import plain
-from legion.conversations.search_terms import expression
 
 
 @pytest.mark.parametrize(

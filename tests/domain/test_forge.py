@@ -19,11 +19,12 @@ from legion.domain.forge.issues import (
     claim_branch,
     command_in,
     in_commit,
+    in_order,
     inert,
+    issues_before,
     ticket_text,
     ticket_title,
 )
-from legion.domain.forge.milestones import in_order, issues_before
 from legion.domain.forge.pulls import (
     CiResult,
     ForgeCheck,
@@ -36,8 +37,16 @@ from legion.domain.forge.pulls import (
     merge_fault,
     remarks_of,
 )
-from legion.domain.forge.questions import answered_question, choice_and_reason, question_text
-from legion.domain.forge.texts import IssueNews, ProvenCheck, PullFacts, issue_comment, pull_body
+from legion.domain.forge.texts import (
+    IssueNews,
+    ProvenCheck,
+    PullFacts,
+    answered_question,
+    choice_and_reason,
+    issue_comment,
+    pull_body,
+    question_text,
+)
 from legion.domain.questions import CHOICES, Question, QuestionKind
 
 ISSUE = ForgeIssue(number=7, title="Add a login", body="Please.", author="sam", url="u", labels=("legion:go",))

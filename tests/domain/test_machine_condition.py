@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 
-from legion.domain.machines.condition import LeaseTimes, advice, condition
-from legion.domain.machines.machine import PROTOCOL, Machine, MachineState
+from legion.domain.machines.machine import PROTOCOL, LeaseTimes, Machine, MachineState, advice, condition
 from legion.domain.machines.placement import PlaceState
 
 NOW = 1000.0

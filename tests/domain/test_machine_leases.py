@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.errors import BadInput
-from legion.domain.machines.condition import HeadLeases, LeasePhase, LeaseTimes, phase
-from legion.domain.machines.machine import ProtocolFit, label_fault, name_fault, protocol_fit
+from legion.domain.machines.machine import (
+    HeadLeases,
+    LeasePhase,
+    LeaseTimes,
+    ProtocolFit,
+    label_fault,
+    name_fault,
+    phase,
+    protocol_fit,
+)
 
 TIMES = LeaseTimes()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.demo.forge.server import StandIn
 from legion.domain.errors import LegionError
 from legion.domain.forge.connections import TicketPull

@@ -10,8 +10,7 @@ import pytest
 from legion.domain.landing.bisect import LandingMode
 from legion.git.hub.objects import write_commit
 from legion.git.hub.repository import Hub
-from legion.git.merge.attributes import attribute_tree
-from legion.git.merge.candidates import MergeCandidate, MergeConflict, merge, merge_person
+from legion.git.merge.candidates import MergeCandidate, MergeConflict, attribute_tree, merge, merge_person
 from tests.git.conftest import LINES
 from tests.git.making import AGENT, LEGION, WHEN, Grounds, Person, change, program
 from tests.support.attacks import Attacker, Door, attack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.git.core.trailers import with_trailers
+from legion.git.core.history import with_trailers
 
 OURS = {"Ticket": "12", "Agent": "claude"}
 

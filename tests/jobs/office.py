@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
+from legion.config.files.user import CurrentSettings, UserConfig
 from legion.config.sections.evidence import ProtectionSettings
 from legion.domain.review.hidden_characters import HiddenCharacter
 from legion.domain.tickets.ticket import Change, Park, Ticket

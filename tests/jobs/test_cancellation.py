@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.jobs.workspace.cancellation import Cancelled, CancelToken, cancel_all
+from legion.jobs.workspace.command import Cancelled, CancelToken, cancel_all
 from tests.jobs.silent import runner
 
 

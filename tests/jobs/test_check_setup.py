@@ -18,7 +18,7 @@ from legion.jobs.checks import execution
 from legion.jobs.checks.prepared_tree import prepared
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
-from legion.jobs.workspace.cancellation import Cancelled, CancelToken
+from legion.jobs.workspace.command import Cancelled, CancelToken
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.support.repository import Repository

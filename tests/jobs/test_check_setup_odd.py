@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.jobs.checks.prepared_tree import prepared
-from legion.jobs.workspace.cancellation import CancelToken
+from legion.jobs.workspace.command import CancelToken
 from legion.jobs.workspace.setup import SetupFailed
 from tests.jobs.test_check_setup import Make, make
 from tests.support.attacks import Attacker, Door, attack

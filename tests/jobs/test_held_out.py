@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.config.sections.evidence import Acceptance, AcceptanceNetwork
 from legion.config.sections.machine import NetworkMode, SandboxSettings
 from legion.domain.checks import CheckResult

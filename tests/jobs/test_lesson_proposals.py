@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
+from legion.config.files.user import CurrentSettings, UserConfig
 from legion.config.sections.limits import BudgetSettings
 from legion.domain.errors import NotAllowed
 from legion.domain.notes import MOST_FOR_AGENTS, NoteKind

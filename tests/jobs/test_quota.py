@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
+from legion.config.files.user import CurrentSettings, UserConfig
 from legion.jobs.workspace import quota
 from legion.jobs.workspace.quota import measure
 from legion.store.work import runs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.config.sections.machine import SystemCalls
 from legion.jobs.context import Context
 from legion.jobs.workspace import sandbox

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.config.sections.evidence import GuardMode, ProtectionSettings
 from legion.domain.questions import SettledBy
 from legion.domain.tickets.ticket import Change, Propose, Prove, Start, State, Ticket, TryAgain, Unpark

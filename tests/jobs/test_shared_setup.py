@@ -10,7 +10,7 @@ from legion.domain.checks import Check
 from legion.jobs.checks import execution
 from legion.jobs.checks.prepared_tree import prepared
 from legion.jobs.workspace import environment
-from legion.jobs.workspace.cancellation import CancelToken
+from legion.jobs.workspace.command import CancelToken
 from legion.store.work import runs
 from tests.jobs.test_check_setup import FILES, SETUP, Ground, Make, make
 from tests.support.attacks import Attacker, Door, attack

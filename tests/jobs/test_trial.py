@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
+from legion.config.files.user import CurrentSettings, UserConfig
 from legion.config.sections.machine import NetworkMode, SandboxMode
 from legion.domain.checks import CheckResult
 from legion.domain.errors import StateConflict
@@ -22,7 +21,7 @@ from legion.jobs.background.trial_runner import TrialRunner
 from legion.jobs.checks import execution, trial
 from legion.jobs.checks.job import confirmed
 from legion.jobs.landing.job import land
-from legion.jobs.workspace.cancellation import CancelToken
+from legion.jobs.workspace.command import CancelToken
 from legion.store import events
 from legion.store.board import questions, receipts, tickets
 from legion.store.work import claims

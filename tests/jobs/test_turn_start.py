@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.config.sections.machine import SandboxMode
 from legion.domain.agents.agent import ROOT
 from legion.domain.runs import Outcome

@@ -15,8 +15,7 @@ from sqlalchemy import update
 from legion import __version__
 from legion.daemon.machine_server import MachineListener
 from legion.domain.events import EventKind
-from legion.domain.machines.condition import LeaseTimes
-from legion.domain.machines.machine import PROTOCOL, Machine, MachineState, PlacementState
+from legion.domain.machines.machine import PROTOCOL, LeaseTimes, Machine, MachineState, PlacementState
 from legion.domain.runs import Run
 from legion.git.hub.repository import Hub
 from legion.jobs.machine_runs import beats, ends, packs, remote

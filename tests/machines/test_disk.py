@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
+from legion.config.files.user import CurrentSettings, UserConfig
 from legion.config.sections.environment import PersonalEnvironment
 from legion.domain.events import EventKind
 from legion.domain.machines.machine import MachineState, PlacementState
@@ -22,7 +21,7 @@ from legion.jobs.machine_runs import placements
 from legion.jobs.machine_runs.ends import Reaper
 from legion.jobs.workspace.quota import QuotaExceeded
 from legion.machine.errors import HeadRefused
-from legion.service.machines import health, steer
+from legion.service.machines import listing, steer
 from legion.service.machines.listing import machine_list
 from legion.store import events
 from legion.store.work import machines
@@ -49,7 +48,7 @@ def test_a_machine_with_a_full_disk_takes_nothing_and_says_so(head: Head):
     def state(free: int | None) -> str:
         link.call("POST", "/beat", content={**beat(), "disk_free_mb": free, "disk_floor_mb": 200})
         (line,) = [one for one in machine_list(head.board.context).machines if not one.head]
-        (finding,) = health.findings(head.board.context)
+        (finding,) = listing.findings(head.board.context)
         with head.board.store.read() as tx:
             (_, place) = placements.places(head.board.context, tx, {}, head.board.context.clock())
         assert (place.state is PlaceState.OPEN) == finding.ok == (line.advice == "")
@@ -136,7 +135,7 @@ def test_a_machine_that_loses_runs_again_and_again_is_paused_and_the_person_is_n
     assert "lost runs 3 times in a row" in str(moved.data["reason"])
     assert may_be_one(moved)
     assert occasions(moved, parked=None, live=1) == (NotificationKind.QUESTION,)
-    (finding,) = health.findings(head.board.context)
+    (finding,) = listing.findings(head.board.context)
     assert not finding.ok
     assert "legion machine resume desk" in finding.advice
     steer.resume(head.board.context, "desk")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from legion.domain.machines.condition import LeaseTimes
+from legion.domain.machines.machine import LeaseTimes
 from tests.machines.workers import MachineHouse, machine_house
 from tests.support.gates import Gate
 from tests.support.legion import Project

@@ -11,7 +11,7 @@ from legion.domain.agents.agent import ROOT, Planning, Rights
 from legion.domain.forge import connections
 from legion.domain.forge.connections import TicketPull
 from legion.domain.forge.pulls import PullStage
-from legion.domain.machines import condition
+from legion.domain.machines import machine
 from legion.domain.machines.machine import MachineState
 from legion.domain.plans import plan, toml_text
 from legion.domain.plans.checks import FindingKind, PlanFinding
@@ -215,7 +215,7 @@ def machine_of(board: Board, name: str) -> MachineLine | None:
     return next((one for one in board.service.machines().machines if one.name == name), None)
 
 
-@pytest.mark.parametrize("name", condition.OFFERS)
+@pytest.mark.parametrize("name", machine.OFFERS)
 @pytest.mark.parametrize("state", [one for one in MachineState if one is not MachineState.REMOVED])
 def test_a_machine_offers_what_changes_something(board: Board, state: MachineState, name: str):
     """The same state again is no fault, but nothing that a person is asked to press."""
@@ -231,7 +231,7 @@ def test_a_machine_offers_what_changes_something(board: Board, state: MachineSta
     assert (name in line.offers) == (changed or name in ("machine_log", "update_machine"))
 
 
-@pytest.mark.parametrize("name", condition.OFFERS)
+@pytest.mark.parametrize("name", machine.OFFERS)
 def test_the_head_is_offered_nothing_and_refuses_everything(board: Board, name: str):
     line = machine_of(board, "here")
     assert line is not None

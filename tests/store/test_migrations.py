@@ -57,7 +57,6 @@ from legion.store.board import (
     races,
     receipts,
     routines,
-    specifications,
     tickets,
     verdicts,
 )
@@ -273,7 +272,7 @@ def lessons(tx: Transaction) -> None:
 
 def specs(tx: Transaction) -> None:
     assert [(one.spec, one.keep_docs) for one in goals.of_project(tx, 1)] == [(False, False), (True, True)]
-    assert list(specifications.of_plan(tx, 2).values()) == ["# Night"]
+    assert list(goals.documents_of(tx, 2).values()) == ["# Night"]
     assert [(one.ticket, one.about, one.result.value) for one in conditions.all(tx)] == [(2, (1,), "failed")]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, text, update
 
 from legion import __version__
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.domain.events import EventKind
 from legion.domain.questions import Question, QuestionKind
 from legion.domain.runs import Outcome

@@ -10,7 +10,7 @@ from textual.actions import parse
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
-from legion.domain.machines.condition import OFFERS
+from legion.domain.machines.machine import OFFERS
 from legion.domain.takeovers import Takeover, TakeoverMode
 from legion.store.work import takeovers
 from legion.tui.app import LegionApp

@@ -9,7 +9,7 @@ from legion.config.files.user import UserConfig
 from legion.daemon import listener
 from legion.daemon.page_server import ServerThread
 from legion.domain.errors import BadInput, LegionError, Retryable
-from legion.domain.machines.condition import LeaseTimes
+from legion.domain.machines.machine import LeaseTimes
 from legion.jobs.machines.engine import EngineUnavailable
 from legion.jobs.machines.head_addresses import HeadAddresses, MachineAddress
 from legion.jobs.machines.part import MachinePart

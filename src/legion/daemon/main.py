@@ -22,8 +22,7 @@ from legion import __version__
 from legion.api.app import make_app
 from legion.api.mcp import PATH
 from legion.config.files import user as settings
-from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
+from legion.config.files.user import CurrentSettings, UserConfig
 from legion.config.sections.machine import SandboxMode
 from legion.daemon import listener as addresses
 from legion.daemon import web_sockets

@@ -17,8 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from legion.config.files import user as settings
-from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
+from legion.config.files.user import CurrentSettings, UserConfig
 from legion.daemon.machine_server import FIRST_PORT, machine_part, refuse_all_addresses, serve_machines
 from legion.domain.errors import BadInput, StateConflict
 from legion.jobs.context import Context

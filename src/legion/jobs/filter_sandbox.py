@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.config.sections.machine import SandboxMode, SandboxSettings
 from legion.domain.errors import NotAllowed
 from legion.git.hub.filters import Confine

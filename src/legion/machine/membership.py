@@ -10,8 +10,7 @@ from pathlib import Path
 
 from legion import __version__
 from legion.domain.errors import BadInput, StateConflict
-from legion.domain.machines.condition import LeaseTimes
-from legion.domain.machines.machine import PROTOCOL
+from legion.domain.machines.machine import PROTOCOL, LeaseTimes
 from legion.machine import facts
 from legion.machine.link import HeadLink, fetch_authority
 from legion.system import files, toolchain

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from legion.domain.errors import LegionError
-from legion.domain.machines.condition import LeasePhase
+from legion.domain.machines.machine import LeasePhase
 from legion.git.core.errors import GitProblem
 from legion.jobs.agent import preparation
 from legion.jobs.agent.preparation import RelayAddress

@@ -21,10 +21,9 @@ from typing import Any
 
 from legion import __version__
 from legion.config.files import user
-from legion.config.files.current import CurrentSettings
+from legion.config.files.user import CurrentSettings
 from legion.domain.errors import StateConflict
-from legion.domain.machines.condition import LeasePhase, LeaseTimes, phase
-from legion.domain.machines.machine import PROTOCOL, CommandKind
+from legion.domain.machines.machine import PROTOCOL, CommandKind, LeasePhase, LeaseTimes, phase
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
 from legion.jobs.workspace import quota

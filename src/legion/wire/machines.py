@@ -115,7 +115,7 @@ class MachineJoin:
 
 @dataclass(kw_only=True)
 class MachineLeaseTimes:
-    """Seconds; see `legion.domain.machines.condition`."""
+    """Seconds; see `legion.domain.machines.machine`."""
 
     beat: float
     quiet: float

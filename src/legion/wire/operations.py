@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import legion.domain.agents.offers
 from legion.domain.forge.connections import PULL_OFFERS
-from legion.domain.machines import condition
+from legion.domain.machines import machine
 from legion.domain.plans import plan
 from legion.domain.tickets import offers
 from legion.wire.agents import AgentRows
@@ -74,7 +74,5 @@ class Operations(
 
 
 OPERATIONS = rows(Operations)
-OFFERED = frozenset(
-    {*offers.OFFERS, *plan.OFFERS, *legion.domain.agents.offers.OFFERS, *condition.OFFERS, *PULL_OFFERS}
-)
+OFFERED = frozenset({*offers.OFFERS, *plan.OFFERS, *legion.domain.agents.offers.OFFERS, *machine.OFFERS, *PULL_OFFERS})
 """The rows that lines list in `offers` while they may be called. Their rules are in the domain."""

@@ -5,8 +5,10 @@ No repository can write or replace it, so only this file decides what agents can
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -296,3 +298,43 @@ def _general(source: SettingsText) -> GeneralSettings:
             raise settings.unknown(source, [name], [*known, *sections])
     top = {name: value for name, value in source.table.items() if name in known}
     return settings.read_section(GeneralSettings, replace(source, table=top), [])
+
+
+# The person's settings as their file is now. An invalid file leaves the last valid ones in force.
+
+log = logging.getLogger(__name__)
+
+
+class CurrentSettings:
+    """Checks the file's time at every access, and reads it again when that changed."""
+
+    def __init__(self, first: UserConfig) -> None:
+        self._config = first
+        self._file = Path(first.origin) if first.origin else None
+        self._seen = self._stamp()
+        self._lock = threading.Lock()
+        self.complaint = ""
+        """What is wrong with the file as it is now."""
+
+    def get(self) -> UserConfig:
+        # While one thread reads a changed file, the others wait for it: the old settings are not valid any more.
+        with self._lock:
+            stamp = self._stamp()
+            if stamp != self._seen:
+                self._seen = stamp
+                self._read()
+            return self._config
+
+    def _read(self) -> None:
+        try:
+            self._config, self.complaint = load(self._file), ""
+        except BadInput as wrong:
+            self.complaint = wrong.message
+            log.warning("the settings stay as they were: %s", wrong.message)
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            facts = self._file.stat() if self._file is not None else None
+        except OSError:
+            return None
+        return (facts.st_mtime_ns, facts.st_size) if facts is not None else None

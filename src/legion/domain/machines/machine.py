@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+
+from legion.domain.errors import BadInput
+from legion.domain.machines.placement import PlaceState
 
 PROTOCOL = 1
 """The version of what travels between head and machines. The head serves this one and the one before."""
@@ -157,3 +161,147 @@ def may_grant(machine: Machine, *, free: int, held: int, queued: int) -> bool:
     that it has not taken yet, which come first.
     """
     return machine.state is MachineState.ACTIVE and free > 0 and queued == 0 and held < machine.slots
+
+
+# The condition of a machine: whether it takes new work now, and the reason in one sentence where it does not.
+
+_BY_PERSON = {MachineState.PAUSED: PlaceState.PAUSED, MachineState.DRAINING: PlaceState.DRAINING}
+
+
+_ALL = frozenset(MachineState) - {MachineState.REMOVED}
+OFFERS: dict[str, frozenset[MachineState]] = {
+    "machine_log": _ALL,
+    "pause_machine": _ALL - {MachineState.PAUSED},
+    "resume_machine": _ALL - {MachineState.ACTIVE},
+    "drain_machine": _ALL - {MachineState.DRAINING},
+    "update_machine": _ALL,
+    "remove_machine": _ALL,
+}
+"""The operations that change something at a machine in these states, by their names. The head offers none."""
+
+
+def offered(machine: Machine) -> list[str]:
+    return [name for name, states in OFFERS.items() if machine.state in states]
+
+
+def condition(machine: Machine, *, now: float, quiet: bool, silent_after: float) -> PlaceState:
+    """`quiet`: now is within its quiet hours. What a person asked for comes first, then what cannot be changed here.
+
+    `silent_after`: seconds without a beat. A new run needs a machine that was heard lately; a list waits for the reap.
+    """
+    if machine.state in _BY_PERSON:
+        return _BY_PERSON[machine.state]
+    if protocol_fit(machine.protocol) is not ProtocolFit.SERVED:
+        return PlaceState.OUTDATED
+    if machine.heard_at is None or now - machine.heard_at >= silent_after:
+        return PlaceState.SILENT
+    if machine.is_full:
+        return PlaceState.FULL
+    return PlaceState.QUIET if quiet else PlaceState.OPEN
+
+
+def advice(machine: Machine, state: PlaceState) -> str:
+    """What is wrong with a machine, and the command that fixes it; empty where nothing is."""
+    name = machine.name
+    match state:
+        case PlaceState.SILENT:
+            return f"it does not answer: start `legion machine join` there, or `legion machine remove {name}`"
+        case PlaceState.OUTDATED if protocol_fit(machine.protocol) is ProtocolFit.OLD:
+            return (
+                f"its Legion {machine.version} is too old for this one: install the release of the head there, then "
+                f"`legion machine update {name}`. What it runs continues."
+            )
+        case PlaceState.OUTDATED:
+            return f"its Legion {machine.version} is too new for this one: update the head. What it runs continues."
+        case PlaceState.FULL:
+            return (
+                f"its disk is full, {machine.disk_free_mb} MB are free and {machine.disk_floor_mb} MB are needed: "
+                "delete files there, or set `environment.free_mb` in its settings"
+            )
+        case PlaceState.PAUSED if machine.is_unreliable:
+            return (
+                f"it lost runs {machine.lost} times in a row: read its log there, then `legion machine resume {name}`"
+            )
+        case PlaceState.PAUSED:
+            return f"it is paused: `legion machine resume {name}`"
+        case PlaceState.DRAINING:
+            return f"it is draining: `legion machine resume {name}`, or remove or update it when its runs have ended"
+        case _:
+            return ""
+
+
+# Leases: how long a machine may work without an answer of the head, and when the head gives its runs away.
+#
+# No clock of one machine is ever compared with that of another. The machine counts from the moment at which it SENT the
+# last beat that was answered; the head counts from the moment at which it received one, which is later. So the machine
+# always stops before the head gives its runs to another place, however slow the network is and whatever the clocks
+# show.
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseTimes:
+    """Seconds."""
+
+    beat: float = 15.0
+    """Between two beats of a machine."""
+    quiet: float = 45.0
+    """Without an answer for so long, a machine starts nothing new."""
+    stop: float = 60.0
+    """Without an answer for so long, a machine stops its agents."""
+    reap: float = 90.0
+    """Without a beat for so long, the head gives the machine's runs away."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beat < self.quiet < self.stop < self.reap:
+            raise BadInput(f"A lease needs beat < quiet < stop < reap, and these are {self}.")
+
+    @classmethod
+    def scaled(cls, reap: float) -> LeaseTimes:
+        """The same proportions, with this time until runs are given away."""
+        share = reap / cls.reap
+        return cls(beat=cls.beat * share, quiet=cls.quiet * share, stop=cls.stop * share, reap=reap)
+
+
+class LeasePhase(Enum):
+    """What a machine may do."""
+
+    FRESH = "fresh"
+    QUIET = "quiet"
+    """Its runs continue, and nothing new starts."""
+    OVER = "over"
+    """Its agents are stopped."""
+
+
+def phase(*, sent: float, now: float, times: LeaseTimes) -> LeasePhase:
+    """For a machine whose last answered beat was sent at `sent`, both by a clock that also counts a suspended system.
+
+    A clock that went back proves nothing about the time that passed, so the lease is over.
+    """
+    silent = now - sent
+    if silent < 0 or silent >= times.stop:
+        return LeasePhase.OVER
+    return LeasePhase.QUIET if silent >= times.quiet else LeasePhase.FRESH
+
+
+class HeadLeases:
+    """The head's side: which runs were not named in a beat for too long. It is given times of one monotonic clock.
+
+    A `mark` is any value that changes with each beat that names the run, whichever head received it. A run that is seen
+    for the first time counts as just named: a head that has just started knows nothing of the time before.
+    """
+
+    def __init__(self, times: LeaseTimes) -> None:
+        self._times = times
+        self._heard: dict[int, tuple[Hashable, float]] = {}
+
+    def observe(self, marks: Mapping[int, Hashable], now: float) -> None:
+        """The marks of all open runs, as the store has them now."""
+        for run, mark in marks.items():
+            known = self._heard.get(run)
+            if known is None or known[0] != mark:
+                self._heard[run] = (mark, now)
+        for gone in self._heard.keys() - marks.keys():
+            del self._heard[gone]
+
+    def lapsed(self, now: float) -> frozenset[int]:
+        return frozenset(one for one, (_, heard) in self._heard.items() if now - heard >= self._times.reap)

@@ -6,6 +6,9 @@ Decides nothing about order or about what may land.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,10 +18,10 @@ from pathlib import Path
 from legion.domain.landing.bisect import LandingMode
 from legion.git.core.command import git
 from legion.git.core.errors import GitError
-from legion.git.core.trailers import with_trailers
-from legion.git.hub.objects import Signature, read_commit, write_commit
+from legion.git.core.history import with_trailers
+from legion.git.hub.attribute_files import attribute_files
+from legion.git.hub.objects import Signature, read_blobs, read_commit, write_commit
 from legion.git.hub.repository import Hub
-from legion.git.merge.attributes import attribute_tree
 from legion.git.merge.conflicts import ConflictFile, read_conflicts
 from legion.git.merge.separate_paths import merge_separate
 from legion.system.process import FinishedProcess
@@ -207,3 +210,39 @@ def _named_sides(hub: Hub, *, target: str, change: str) -> Iterator[Path]:
         yield place
     finally:
         shutil.rmtree(place)
+
+
+# Attributes for merging, taken from a commit and not from any checkout.
+#
+# git reads .gitattributes from a work tree, so a folder that holds nothing else is made from the commit. Merge drivers
+# with a program behind them become "no automatic merge": a file that both sides changed is then a conflict.
+
+_CUSTOM_DRIVER = re.compile(rb"(?<=[ \t])merge=(?!(?:union|binary|text)(?:\s|$))\S+")
+
+
+def attribute_tree(hub: Hub, commit: str) -> Path:
+    """A folder with the .gitattributes files of `commit`; the same files give the same folder."""
+    return _write(hub, sorted(attribute_files(hub, commit).items()))
+
+
+def _write(hub: Hub, found: list[tuple[bytes, str]]) -> Path:
+    key = hashlib.sha256(b"".join(b"%s %s\0" % (blob.encode(), path) for path, blob in found)).hexdigest()
+    place = hub.path / "attributes" / key
+    if place.is_dir():
+        return place
+    half = place.with_name(f"{key}.{uuid.uuid4().hex}")
+    half.mkdir(parents=True)
+    # A folder that holds something is never replaced by a rename while another git is standing in it.
+    (half / ".gitattributes").touch()
+    for (path, _), content in zip(found, read_blobs(hub, [blob for _, blob in found]), strict=True):
+        file = half / os.fsdecode(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(_CUSTOM_DRIVER.sub(b"-merge", content))
+    try:
+        half.rename(place)
+    except OSError:
+        # Another thread made the same folder first.
+        shutil.rmtree(half)
+        if not place.is_dir():
+            raise
+    return place

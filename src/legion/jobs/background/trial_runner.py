@@ -16,7 +16,7 @@ from legion.jobs.checks import sight, trial
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
 from legion.jobs.trees import ProjectContext
-from legion.jobs.workspace.cancellation import Cancelled, CancelToken, cancel_all
+from legion.jobs.workspace.command import Cancelled, CancelToken, cancel_all
 from legion.store.board import projects
 
 log = logging.getLogger(__name__)

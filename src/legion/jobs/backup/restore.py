@@ -31,7 +31,7 @@ from legion.domain.tickets.ticket import (
     Unpark,
 )
 from legion.git.core.errors import BoardUnreadable
-from legion.git.core.trailers import trailer
+from legion.git.core.history import trailer
 from legion.git.hub.board_ref import BoardRef
 from legion.git.hub.objects import read_commit
 from legion.git.hub.repository import Hub

@@ -32,8 +32,7 @@ from legion.jobs.machines.travel import MachineJob
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import command as commands
 from legion.jobs.workspace import setup
-from legion.jobs.workspace.cancellation import CancelToken
-from legion.jobs.workspace.command import CommandEnd
+from legion.jobs.workspace.command import CancelToken, CommandEnd
 from legion.runner.launch import LostRun
 from legion.store.board import receipts
 from legion.store.work import claims

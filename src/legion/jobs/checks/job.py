@@ -47,7 +47,7 @@ from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace.cancellation import Cancelled, CancelToken
+from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import events
 from legion.store.board import crews, tickets, verdicts

@@ -17,7 +17,7 @@ from legion.jobs.check_slots import FIRST
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup, setup_record
-from legion.jobs.workspace.cancellation import CancelToken
+from legion.jobs.workspace.command import CancelToken
 
 _BY_FILES = (
     *(errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO),

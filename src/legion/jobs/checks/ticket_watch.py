@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.board import Board
-from legion.jobs.workspace.cancellation import CancelToken, cancel_all
+from legion.jobs.workspace.command import CancelToken, cancel_all
 from legion.store.board import tickets
 
 log = logging.getLogger(__name__)

@@ -32,7 +32,7 @@ from legion.jobs.checks.prepared_tree import PreparedTree
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
-from legion.jobs.workspace.cancellation import CancelToken
+from legion.jobs.workspace.command import CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.system import trees
 

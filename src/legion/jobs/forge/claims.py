@@ -17,7 +17,7 @@ from legion.domain.tickets.ticket import State, Ticket
 from legion.git.hub import remote
 from legion.git.hub.objects import write_commit
 from legion.git.hub.remote import PushResult
-from legion.jobs.forge.visit import Visit, each
+from legion.jobs.forge.clients import Visit, each
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import epic_sessions
 from legion.store.board import forges, projects, tickets

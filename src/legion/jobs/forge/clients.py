@@ -7,19 +7,22 @@ import importlib
 import os
 import shlex
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from legion.domain.errors import NotAllowed
+from legion.domain.errors import LegionError, NotAllowed
 from legion.domain.forge.connections import ForgeConnection, ForgeKind, TokenFrom
 from legion.domain.forge.issues import CommentAnswer, ForgeIssue
 from legion.forge import Forge, GitRemote, github
+from legion.forge.errors import ForgeLimited
 from legion.forge.github import GitHub
 from legion.forge.plain import PlainRemote
 from legion.git.hub import remote
 from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.store.database.transactions import Transaction
 from legion.system import process
 from legion.system.process import ProgramMissing
@@ -203,3 +206,37 @@ class BoardActions(Protocol):
         ...
 
     def plan(self, project: int, goal: str, *, request: str) -> None: ...
+
+
+# One pass over a project's forge: the values that all its parts share.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    context: Board
+    project: ProjectContext
+    connection: ForgeConnection
+    forge: Forge
+    actions: BoardActions
+    base: str | None
+    """The commit of the forge's branch."""
+
+    @property
+    def remote(self) -> GitRemote:
+        return self.forge.remote
+
+
+def each(steps: Iterable[Callable[[], object]]) -> None:
+    """Each on its own: what cannot be done with one issue or pull request holds up no other. Then the first trouble is
+    raised.
+    """
+    troubles: list[LegionError] = []
+    for step in steps:
+        try:
+            step()
+        except ForgeLimited:
+            raise
+        except LegionError as trouble:
+            troubles.append(trouble)
+    if troubles:
+        raise troubles[0]

@@ -8,13 +8,12 @@ from dataclasses import replace
 from legion.domain.forge.connections import ClaimStage, IssueClaim
 from legion.domain.forge.issues import WORKING, ForgeIssue, inert, marker
 from legion.domain.forge.pulls import PullStage
-from legion.domain.forge.questions import question_text
-from legion.domain.forge.texts import IssueNews, issue_comment, issue_key
+from legion.domain.forge.texts import IssueNews, issue_comment, issue_key, question_text
 from legion.domain.landing.queue import LandingTarget
 from legion.domain.tickets.ticket import State
 from legion.git.hub import remote
 from legion.jobs.forge.claims import IssueWork, work_of
-from legion.jobs.forge.visit import Visit
+from legion.jobs.forge.clients import Visit
 from legion.store.board import forges, questions
 from legion.store.database.transactions import ReadTransaction
 

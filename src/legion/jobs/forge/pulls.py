@@ -40,8 +40,8 @@ from legion.git.hub.lfs import lfs_files
 from legion.git.hub.remote import PushResult
 from legion.jobs.attempts import escalation
 from legion.jobs.board import Board
+from legion.jobs.forge.clients import Visit
 from legion.jobs.forge.notices import digest
-from legion.jobs.forge.visit import Visit
 from legion.jobs.supervise.outcome import first_paths
 from legion.jobs.trees import ProjectContext
 from legion.store import epic_sessions, events

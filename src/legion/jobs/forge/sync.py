@@ -24,8 +24,7 @@ from legion.git.hub import remote
 from legion.git.hub.attribute_files import EMPTY_TREE
 from legion.git.hub.lfs import lfs_files
 from legion.jobs.forge import claims, notices, pulls
-from legion.jobs.forge.clients import BoardActions, open_forge, pass_lock
-from legion.jobs.forge.visit import Visit, each
+from legion.jobs.forge.clients import BoardActions, Visit, each, open_forge, pass_lock
 from legion.jobs.landing import target
 from legion.jobs.supervise.outcome import first_paths
 from legion.jobs.trees import Trees

@@ -37,7 +37,7 @@ from legion.jobs.landing import gate, live_tests, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, settle_upstream, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.trees import ProjectContext
-from legion.jobs.workspace.cancellation import Cancelled, CancelToken
+from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store.board import forges, projects, tickets
 from legion.system import crash

@@ -32,7 +32,7 @@ from legion.jobs.landing.queue import MergeQueue, lines_changed
 from legion.jobs.landing.send_back import send_back
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace.cancellation import Cancelled, CancelToken
+from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.store.board import projects, races, tickets, verdicts
 from legion.store.board.races import Lane
 from legion.store.database.transactions import ReadTransaction, Transaction

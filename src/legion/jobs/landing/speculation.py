@@ -28,7 +28,7 @@ from legion.jobs.context import Context
 from legion.jobs.landing.live_tests import shown
 from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.trees import ProjectContext
-from legion.jobs.workspace.cancellation import CancelToken, cancel_all
+from legion.jobs.workspace.command import CancelToken, cancel_all
 from legion.store.board import receipts, tickets
 
 log = logging.getLogger(__name__)

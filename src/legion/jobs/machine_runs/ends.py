@@ -11,8 +11,7 @@ from typing import Any
 
 from legion.domain.errors import BadInput
 from legion.domain.events import Event, EventKind
-from legion.domain.machines.condition import HeadLeases
-from legion.domain.machines.machine import Machine, MachineState, PlacedRun, PlacementState
+from legion.domain.machines.machine import HeadLeases, Machine, MachineState, PlacedRun, PlacementState
 from legion.jobs.context import Context
 from legion.jobs.loop import report
 from legion.jobs.machine_runs import fence, packs

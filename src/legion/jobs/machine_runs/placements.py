@@ -10,8 +10,7 @@ from pathlib import Path
 
 from legion.config.sections.limits import hours_of
 from legion.domain.errors import LegionError
-from legion.domain.machines.condition import LeaseTimes, condition
-from legion.domain.machines.machine import Machine, PlacedRun, PlacementState, may_grant
+from legion.domain.machines.machine import LeaseTimes, Machine, PlacedRun, PlacementState, condition, may_grant
 from legion.domain.machines.placement import PlaceState, RunPlace
 from legion.domain.runs import Run
 from legion.domain.scheduling.job_places import READS, TAKES_A_SLOT, JobKind

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from legion.domain.machines.condition import LeaseTimes
+from legion.domain.machines.machine import LeaseTimes
 from legion.jobs.machines.engine import JobEngine
 from legion.jobs.machines.long_polls import WaitingBeats
 

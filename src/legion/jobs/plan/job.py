@@ -40,10 +40,9 @@ from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota, sandbox
-from legion.jobs.workspace.cancellation import CancelToken
-from legion.jobs.workspace.command import NotTrusted
+from legion.jobs.workspace.command import CancelToken, NotTrusted
 from legion.jobs.workspace.setup import SetupFailed
-from legion.store.board import goals, questions, specifications
+from legion.store.board import goals, questions
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims, runs
 from legion.system import crash
@@ -227,8 +226,8 @@ def _questions_in(message: str) -> tuple[PlanQuestion, ...]:
 
 def _writes(stage: SpecStage, text: str, this_run: Run) -> Record:
     def record(tx: Transaction, plan: GoalPlan) -> None:
-        specifications.add(tx, plan.id, stage, text.strip(), this_run.id)
-        done = f"{stage.value} is done, {len(specifications.of_plan(tx, plan.id))} of {len(SpecStage)} documents"
+        goals.add_document(tx, plan.id, stage, text.strip(), this_run.id)
+        done = f"{stage.value} is done, {len(goals.documents_of(tx, plan.id))} of {len(SpecStage)} documents"
         goals.save(tx, plan, plans.documented(plan, str(uuid.uuid4()), done))
 
     return record
@@ -291,5 +290,5 @@ def _asks(asked: tuple[PlanQuestion, ...], within: float) -> Record:
 
 def added(context: Board, project: ProjectContext, plan: GoalPlan, draft: PlanDraft) -> PlanDraft:
     with context.store.read() as tx:
-        written = specifications.of_plan(tx, plan.id)
+        written = goals.documents_of(tx, plan.id)
     return with_documents(draft, plan.goal, kept_files(project.config.plans.docs, plan.name, written))

@@ -22,7 +22,7 @@ from legion.jobs.agent.model_run import AgentProgram, PreparedInput
 from legion.jobs.agent.preparation import Workplace
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext
-from legion.store.board import goals, questions, specifications, tickets
+from legion.store.board import goals, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 
@@ -72,7 +72,7 @@ def prepared_input(context: Board, project: ProjectContext, plan: GoalPlan) -> P
 
 def stage_of(tx: ReadTransaction, plan: GoalPlan) -> SpecStage | None:
     """The document that is written next; None: the plan itself is made."""
-    return next_stage(specifications.of_plan(tx, plan.id)) if plan.spec else None
+    return next_stage(goals.documents_of(tx, plan.id)) if plan.spec else None
 
 
 def prompts(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlannerPrompts:
@@ -80,7 +80,7 @@ def prompts(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> Pla
     stage = stage_of(tx, plan)
     if stage is None:
         return PlannerPrompts(first=first(material), again=again(material), rules=RULES)
-    documents = specifications.of_plan(tx, plan.id)
+    documents = goals.documents_of(tx, plan.id)
     text = first_spec(plan, stage, documents, material.answers, material.complaint)
     return PlannerPrompts(first=text, again=text, rules=SPEC_RULES)
 
@@ -90,7 +90,7 @@ def _material(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> P
     asked = [questions.by_key(tx, key) for key in plan.asked]
     last = rounds[-1] if rounds and plan.tries else None
     return PlanMaterial(
-        specification=material(specifications.of_plan(tx, plan.id)) if plan.spec else "",
+        specification=material(goals.documents_of(tx, plan.id)) if plan.spec else "",
         plan=plan,
         checks=[(check.name, check.command) for check in project.config.checks],
         most_files=limits.most_files,

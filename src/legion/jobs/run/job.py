@@ -33,7 +33,7 @@ from legion.domain.tickets.ticket import (
     Ticket,
 )
 from legion.git.core.errors import TreeNotMade
-from legion.git.core.trailers import with_trailers
+from legion.git.core.history import with_trailers
 from legion.git.hub.objects import write_commit
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.git.trees.tree import tree_with_files
@@ -57,7 +57,7 @@ from legion.jobs.workspace import setup
 from legion.jobs.workspace.save import AUTHOR, Saved, branch_name, work_subject, worktree_name
 from legion.runner import launch
 from legion.runner.launch import FreshRun
-from legion.store.board import crews, goals, specifications, tickets
+from legion.store.board import crews, goals, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims, runs, takeovers
 from legion.system import crash
@@ -350,7 +350,7 @@ def files_of(context: Board, project: ProjectContext, ticket: Ticket) -> dict[st
         if origin is None or origin[1] != KEY or not goals.get(tx, origin[0]).keep_docs:
             return {}
         plan = goals.get(tx, origin[0])
-        written = specifications.of_plan(tx, plan.id)
+        written = goals.documents_of(tx, plan.id)
     return kept_files(project.config.plans.docs, plan.name, written)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,12 +18,11 @@ from legion.drivers import EndKind, Program
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import caches, kept_outputs, sandbox
-from legion.jobs.workspace.cancellation import CancelToken
 from legion.runner import launch
 from legion.runner.journal import JournalKind, read_journal
 from legion.runner.launch import EndedRun, LostRun
 from legion.runner.sandbox import SandboxNetwork
-from legion.runner.spec import RunFolder, RunSpec, write_spec
+from legion.runner.spec import RunFolder, RunnerError, RunSpec, write_spec
 from legion.store.board import projects
 
 TAIL_BYTES = 6000
@@ -156,3 +157,61 @@ def _read(output: Path) -> tuple[str, str]:
     except FileNotFoundError:
         pass
     return tail.decode("utf-8", "replace"), digest.hexdigest()
+
+
+# Cancels a test whose result is no longer needed.
+
+log = logging.getLogger(__name__)
+
+
+class Cancelled(LegionError):
+    """The test was cancelled. It leaves no receipt."""
+
+
+class CancelToken:
+    """Passed to a test, or to several at once, by the thread that may cancel them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._running: set[Path] = set()
+
+    def cancel(self) -> None:
+        """Raises RunnerError where the runner of the test's command does not answer."""
+        with self._lock:
+            self._cancelled = True
+            running = tuple(self._running)
+        for run_dir in running:
+            launch.stop(run_dir, grace=0)
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def raise_if_cancelled(self) -> None:
+        if self._cancelled:
+            raise Cancelled("The test was cancelled because its result is no longer needed.")
+
+    @contextlib.contextmanager
+    def running(self, run_dir: Path) -> Iterator[None]:
+        """Around the time in which a started command runs. Raises Cancelled at its end if that was not its own."""
+        with self._lock:
+            self._running.add(run_dir)
+            cancelled = self._cancelled
+        try:
+            if cancelled:
+                launch.stop(run_dir, grace=0)
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(run_dir)
+        self.raise_if_cancelled()
+
+
+def cancel_all(tokens: Iterable[CancelToken]) -> None:
+    """Cancel each of them, also where the runner of one does not answer: that test ends by itself."""
+    for token in tokens:
+        try:
+            token.cancel()
+        except RunnerError as silent:
+            log.warning("a cancelled test may run to its end: %s", silent.message)

@@ -28,7 +28,7 @@ from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import command, kept_outputs, sandbox, setup_record
-from legion.jobs.workspace.cancellation import CancelToken
+from legion.jobs.workspace.command import CancelToken
 from legion.jobs.workspace.setup_record import SetupRecord
 from legion.runner.spec import RunFolder
 from legion.system import crash, files, read_marks, safe_files, trees

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from legion.conversations import alive
 from legion.conversations.conversation import ConversationFacts, ConversationProgram
-from legion.conversations.index import Hit, Index, Indexed, IndexProgress
+from legion.conversations.index import Hit, Index, Indexed, IndexProgress, expression
 from legion.conversations.places import ConversationPlaces
 from legion.conversations.plain_text import plain
 from legion.conversations.refresh import Refresher
-from legion.conversations.search_terms import expression
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.runs import Run, seated
 from legion.gateway.accounting.prices import PriceList

@@ -22,7 +22,7 @@ from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
 from legion.service.entry.orchestra import Orchestra
 from legion.service.entry.tools.registry import ToolRegistry
-from legion.service.forge import hook
+from legion.service.forge import connections
 from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.board import projects
@@ -101,7 +101,7 @@ class CallerRegistry:
 
     def forge_hook(self, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
         """A webhook of a forge, which proves itself by its signature."""
-        return hook.receive(self._context, project, signature=signature, delivery=delivery, raw=raw)
+        return connections.receive_hook(self._context, project, signature=signature, delivery=delivery, raw=raw)
 
     @property
     def authority_file(self) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.forge.issues import CommentAnswer, ForgeIssue, ticket_title
-from legion.domain.forge.questions import answered_question, choice_and_reason
+from legion.domain.forge.texts import answered_question, choice_and_reason
 from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.trees import Trees
 from legion.service import questions

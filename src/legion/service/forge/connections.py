@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import importlib
 import re
 import secrets
@@ -27,6 +29,7 @@ from legion.service.forge.actions import ForgeActions
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.store.board import forges, projects
+from legion.store.work import idempotency
 from legion.system import files
 from legion.wire.forge import AddForge, ForgeLine, Forges, ForgeTested, HookAddress
 from legion.wire.projects import Done, Where
@@ -269,3 +272,30 @@ def hook_secret(context: Board, project: int) -> str | None:
     """None where no hook was asked for."""
     file = _secret_file(context, project)
     return file.read_text().strip() if file.exists() else None
+
+
+# Receives webhooks of a forge: signed, each delivery once. Their content is not read: Legion only looks at once.
+
+_PREFIX = "sha256="
+_DELIVERY = re.compile(r"[A-Za-z0-9-]{8,80}")
+_REFUSED = "The signature of this webhook is missing or wrong: enter the secret that `legion forge hook` prints."
+
+
+def receive_hook(context: Board, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
+    """Whether it is new. Raises NotAllowed where the secret of the project did not sign exactly these bytes."""
+    secret = hook_secret(context, project)
+    expected = signature_of(secret or "", raw)
+    if not hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace")) or not secret:
+        raise NotAllowed(_REFUSED)
+    if not _DELIVERY.fullmatch(delivery):
+        raise BadInput("This webhook has no delivery id, so a repetition would not be noticed: send X-GitHub-Delivery.")
+    with context.store.write() as tx:
+        new = idempotency.is_new_delivery(tx, f"{project}:{delivery}")
+        if new:
+            # Before the commit, which wakes the loop.
+            clients.hurry(context, project)
+    return new
+
+
+def signature_of(secret: str, raw: bytes) -> str:
+    return _PREFIX + hmac.new(secret.encode(), raw, hashlib.sha256).hexdigest()

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from legion.domain.errors import BadInput, LegionError, NotFound
 from legion.domain.forge.connections import ClaimStage
-from legion.domain.forge.issues import claim_branch, claim_prefix, ticket_text
-from legion.domain.forge.milestones import in_order
+from legion.domain.forge.issues import claim_branch, claim_prefix, in_order, ticket_text
 from legion.git.hub import remote
 from legion.jobs.forge import claims
+from legion.jobs.forge.clients import Visit
 from legion.jobs.forge.sync import visiting
-from legion.jobs.forge.visit import Visit
 from legion.jobs.trees import Trees
 from legion.service.forge.actions import ForgeActions
 from legion.service.forge.connections import connection_of

@@ -11,8 +11,8 @@ from legion.domain.forge.pulls import PullRequest, PullStage
 from legion.domain.tickets.offers import may
 from legion.jobs.board import Board
 from legion.jobs.forge import pulls
+from legion.jobs.forge.clients import Visit
 from legion.jobs.forge.sync import visiting
-from legion.jobs.forge.visit import Visit
 from legion.jobs.trees import Trees
 from legion.service.forge.actions import ForgeActions
 from legion.service.forge.connections import connection_of

@@ -8,9 +8,8 @@ from datetime import datetime
 
 from legion import __version__
 from legion.config.sections.limits import hours_of
-from legion.domain.machines.condition import advice as advice_for
-from legion.domain.machines.condition import condition, offered
-from legion.domain.machines.machine import Machine, PlacedRun
+from legion.domain.machines.machine import Machine, PlacedRun, condition, offered
+from legion.domain.machines.machine import advice as advice_for
 from legion.domain.machines.placement import PlaceState
 from legion.domain.runs import seated
 from legion.domain.scheduling.job_places import TAKES_A_SLOT
@@ -22,6 +21,7 @@ from legion.service.shared.fragments import shaped
 from legion.store.work import claims, machines
 from legion.system import disk, toolchain
 from legion.wire.machines import MachineLine, MachineList, MachineLog, MachineRunLine
+from legion.wire.projects import DoctorFinding
 
 
 def machine_list(context: Context, reachable: str = "") -> MachineList:
@@ -96,3 +96,25 @@ def _ticket(one: PlacedRun) -> int | None:
     """A check on a machine has no row among the runs: its name has the ticket whose proof it is."""
     known = seated(one.name.rpartition("-run-")[0])
     return known[1] or None if known is not None and known[0] == "ticket" else None
+
+
+# The findings of `legion doctor` about each machine.
+
+_BROKEN = (PlaceState.SILENT.value, PlaceState.OUTDATED.value, PlaceState.FULL.value)
+
+
+def findings(context: Context) -> list[DoctorFinding]:
+    now = context.clock()
+    with context.store.read() as tx:
+        unreliable = {one.name for one in machines.all(tx) if one.is_unreliable}
+    return [_finding(one, now, one.name in unreliable) for one in machine_list(context).machines if not one.head]
+
+
+def _finding(one: MachineLine, now: float, unreliable: bool) -> DoctorFinding:
+    heard = "never heard" if one.heard_at is None else f"heard {max(0, round(now - one.heard_at))} s ago"
+    return DoctorFinding(
+        name=f"machine {one.name}",
+        ok=one.state not in _BROKEN and not unreliable,
+        detail=f"{one.state}, {one.runs} of {one.slots} slots taken, Legion {one.version}, {heard}",
+        advice=one.advice,
+    )

@@ -18,7 +18,7 @@ from legion.service.plans import conversion
 from legion.service.projects import registry
 from legion.service.questions import question_lines
 from legion.service.shared.fragments import shaped, usage_line
-from legion.store.board import goals, projects, questions, specifications, tickets
+from legion.store.board import goals, projects, questions, tickets
 from legion.store.board.goals import PlanRound
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
@@ -85,7 +85,7 @@ def page(context: Trees, plan_id: int) -> PlanPage:
             keep_docs=plan.keep_docs,
             documents=[
                 PlanDocumentLine(stage=stage.value, text=text)
-                for stage, text in specifications.of_plan(tx, plan_id).items()
+                for stage, text in goals.documents_of(tx, plan_id).items()
             ],
         )
 

@@ -27,7 +27,7 @@ from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import sandbox, shell_variables
 from legion.jobs.workspace.save import worktree_name
-from legion.service.machines import health
+from legion.service.machines import listing
 from legion.service.projects import registry, trials
 from legion.service.providers import catalog
 from legion.service.providers.reachability import unreachable
@@ -61,7 +61,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
     findings += _replaced(context)
     findings += _loops(context)
-    findings += health.findings(context)
+    findings += listing.findings(context)
     project = registry.find_or_none(context, cwd) if cwd else None
     unreadable = unreadable_settings(project) if project is not None else ""
     readable = project if not unreadable else None

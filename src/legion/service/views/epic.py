@@ -23,7 +23,7 @@ from legion.service.shared.fragments import usage_line
 from legion.service.tickets import lookup
 from legion.service.views.ticket_line import TicketLines
 from legion.store import epic_sessions
-from legion.store.board import epics, goals, landings, projects, specifications, tickets
+from legion.store.board import epics, goals, landings, projects, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
 from legion.wire.plans import EpicBudget, EpicGate, EpicPage, EpicStageLine, NamedEpic
@@ -152,9 +152,9 @@ def _plans(tx: ReadTransaction, project: Project, name: str) -> list[GoalPlan]:
 
 def _stages(tx: ReadTransaction, plan: GoalPlan) -> list[EpicStageLine]:
     """Of the specification that the plan starts with."""
-    runs = {stage.value: run for stage, run in specifications.runs_of(tx, plan.id).items()}
+    runs = {stage.value: run for stage, run in goals.document_runs(tx, plan.id).items()}
     spent = usage.of_runs(tx, runs.values())
-    states = stage_states(specifications.of_plan(tx, plan.id), plan.state, planned=plan.draft is not None)
+    states = stage_states(goals.documents_of(tx, plan.id), plan.state, planned=plan.draft is not None)
     return [
         EpicStageLine(
             plan=plan.name,

@@ -22,6 +22,7 @@ from legion.domain.plans.plan import (
     PlanEstimate,
     PlanState,
 )
+from legion.domain.plans.specification import SpecStage
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
@@ -254,3 +255,29 @@ def _findings(stored: Iterable[Iterable[str]]) -> tuple[PlanFinding, ...]:
     return tuple(
         PlanFinding(kind=FindingKind(kind), ticket=ticket, text=text) for kind, ticket, text in map(tuple, stored)
     )
+
+
+# Documents of specifications: one for each stage of a plan's.
+
+_SPECIFICATIONS = schema.plan_documents.c
+
+
+def add_document(tx: Transaction, plan: int, stage: SpecStage, text: str, run: int) -> None:
+    """The table refuses a second document of a stage."""
+    values = {"plan": plan, "stage": stage, "text": text, "run": run, "at": tx.now}
+    tx.execute(insert(schema.plan_documents), [values])
+
+
+def document_runs(tx: ReadTransaction, plan: int) -> dict[SpecStage, int]:
+    """The run that wrote each document."""
+    found = tx.execute(select(_SPECIFICATIONS.stage, _SPECIFICATIONS.run).where(_SPECIFICATIONS.plan == plan))
+    return {row.stage: row.run for row in found if row.run is not None}
+
+
+def documents_of(tx: ReadTransaction, plan: int) -> dict[SpecStage, str]:
+    """In the order of the stages."""
+    found = {
+        row.stage: row.text
+        for row in tx.execute(select(_SPECIFICATIONS.stage, _SPECIFICATIONS.text).where(_SPECIFICATIONS.plan == plan))
+    }
+    return {stage: found[stage] for stage in SpecStage if stage in found}
