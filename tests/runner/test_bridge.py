@@ -6,6 +6,7 @@ import contextlib
 import http.server
 import shlex
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from legion.runner.journal import JournalKind, read_journal
 from legion.runner.sandbox import Sandbox, SandboxNetwork
 from tests.runner.runs import ENV, Workbench
 from tests.runner.test_sandbox import HOME
+from tests.support.attacks import Attacker, Door, attack
 
 NO_PROXY = UpstreamProxy()
 PUBLIC = EgressPolicy(mode=EgressMode.PUBLIC)
@@ -84,6 +86,7 @@ def own_address() -> str:
     return next(one for one in found if not one.startswith("127."))
 
 
+@attack(Attacker.AGENT, Door.SANDBOX)
 def test_a_sandbox_reaches_the_ports_of_its_bridge_and_no_other(sandboxed: Workbench):
     with serving() as open_port, serving() as other:
         script = "".join(
@@ -137,6 +140,7 @@ def test_without_a_network_no_name_leads_anywhere(sandboxed: Workbench):
     assert said == ["unknown", "none"]
 
 
+@attack(Attacker.AGENT, Door.SANDBOX)
 def test_no_port_of_the_host_is_reached_by_any_name_of_it(sandboxed: Workbench):
     with serving("0.0.0.0") as port:
         hosts = (
@@ -172,6 +176,7 @@ def test_what_is_public_goes_on_through_the_persons_own_proxy(sandboxed: Workben
         assert refused == []
 
 
+@attack(Attacker.AGENT, Door.SANDBOX)
 def test_the_persons_own_proxy_leads_to_nothing_of_this_machine(sandboxed: Workbench):
     with serving() as proxy:
         upstream = UpstreamProxy(http=f"http://127.0.0.1:{proxy}", https=f"http://127.0.0.1:{proxy}")
@@ -184,6 +189,17 @@ def test_the_persons_own_proxy_leads_to_nothing_of_this_machine(sandboxed: Workb
         said, _ = inside(sandboxed, script, box(sandboxed, upstream=upstream))
         assert "200" not in said
         assert not [line for line in said if "tunnel to" in line]
+
+
+@attack(Attacker.AGENT, Door.SANDBOX)
+@pytest.mark.parametrize("target", ["http://10.0.0.1\\@files.example.org/b", "HTTP://a:b@files.example.org:80/b"])
+def test_the_persons_own_proxy_reads_the_address_that_was_looked_at(sandboxed: Workbench, target: str):
+    with serving() as proxy:
+        (sandboxed.worktree / "asks").write_bytes(f"GET {target} HTTP/1.1\r\n\r\n".encode())
+        upstream = UpstreamProxy(http=f"http://127.0.0.1:{proxy}")
+        script = "exec 3<>/dev/tcp/127.0.0.1/3128; cat asks >&3; cat <&3"
+        said, _ = inside(sandboxed, script, box(sandboxed, upstream=upstream))
+        assert said[-1] == "http://files.example.org/b files.example.org -"
 
 
 def test_what_the_person_named_is_reached_where_it_is(sandboxed: Workbench):
@@ -204,27 +220,54 @@ def test_a_refusal_says_what_to_do_and_is_recorded_once(sandboxed: Workbench):
     assert refused == [("files.example.org", 80, "is not in the list of `sandbox.allow`")]
 
 
-def test_a_tls_client_asks_for_the_name_that_it_connected_to(sandboxed: Workbench):
-    host = own_address()
-    with socket.create_server((host, 0)) as server:
+def hello_of(name: str, pieces: int) -> bytes:
+    """The first message of a TLS client. In two records no reader of one finds the name."""
+    ours, theirs = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ours, theirs, server_hostname=name)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    message = theirs.read()[5:]
+    parts = (message,) if pieces == 1 else (message[:50], message[50:])
+    return b"".join(b"\x16\x03\x01" + len(one).to_bytes(2, "big") + one for one in parts)
+
+
+@contextlib.contextmanager
+def silent_proxy() -> Iterator[tuple[int, list[bytes]]]:
+    """A proxy whose tunnels lead nowhere and say nothing first; and what was sent through them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
         got: list[bytes] = []
 
         def serve() -> None:
             with contextlib.suppress(OSError):
                 while True:
                     end, _ = server.accept()
-                    with end:
-                        got.append(end.recv(100))
+                    with end, end.makefile("rb") as lines:
+                        while lines.readline().strip():
+                            pass
+                        end.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                        got.append(lines.read1())
 
         threading.Thread(target=serve, daemon=True).start()
-        policy = EgressPolicy(mode=EgressMode.PUBLIC, private=parse_places([socket.gethostname()]))
-        name, port = socket.gethostname().lower(), server.getsockname()[1]
-        script = f"curl -s --connect-to other.example.org:443:{name}:{port} https://other.example.org/; true"
-        _, refused = inside(sandboxed, script, box(sandboxed, policy))
-        assert got == [b""] or not got
-        assert [one[0] for one in refused] == [name]
+        yield server.getsockname()[1], got
 
 
+@attack(Attacker.AGENT, Door.SANDBOX)
+@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize("asked", ["files.example.org", "other.example.org"])
+def test_a_tls_client_asks_for_the_name_that_it_connected_to(sandboxed: Workbench, asked: str, pieces: int):
+    hello = hello_of(asked, pieces)
+    (sandboxed.worktree / "hello").write_bytes(hello)
+    script = "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT files.example.org:443 HTTP/1.1\\r\\n\\r\\n' >&3;"
+    script += "head -n 2 <&3; cat hello >&3; cat <&3"
+    with silent_proxy() as (port, got):
+        upstream = UpstreamProxy(https=f"http://127.0.0.1:{port}")
+        _, refused = inside(sandboxed, script, box(sandboxed, upstream=upstream))
+    assert (got, [one[0] for one in refused]) == (
+        ([hello], []) if (asked, pieces) == ("files.example.org", 1) else ([b""], ["files.example.org"])
+    )
+
+
+@attack(Attacker.AGENT, Door.SANDBOX)
 def test_legions_api_answers_to_the_token_of_the_run_alone(sandboxed: Workbench):
     with serving() as port:
         url = f"http://127.0.0.1:{port}/v1/status"

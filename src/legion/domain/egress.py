@@ -13,6 +13,8 @@ _NAME = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?
 _MOST_NAME = 253
 _CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
 """Addresses that carry one of the older kind: a gateway could turn them into any."""
+_OF_THE_HOST = ipaddress.ip_address("168.63.129.16")
+"""Looks public, and is how a machine of Azure reaches the host that it runs on."""
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -116,7 +118,7 @@ def is_public(found: IPAddress) -> bool:
         return is_public(inner)
     if any(found.version == net.version and found in net for net in _CARRIERS):
         return False
-    return found.is_global and not found.is_multicast and not found.is_reserved
+    return found != _OF_THE_HOST and found.is_global and not found.is_multicast and not found.is_reserved
 
 
 def _is_this_machine(host: str) -> bool:

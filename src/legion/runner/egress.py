@@ -110,12 +110,16 @@ class EgressProxy:
             host, port = _authority(parts.netloc.rpartition("@")[2], 80)
             path = target[len("http://") + len(parts.netloc) :] or "/"
             with self._connected(host, port, tls=False) as server:
-                through = self.upstream.of(host, tls=False) is not None
-                goal = target if through else path if path.startswith("/") else "/" + path
+                named = _shown(host, port).removesuffix(":80")
+                goal = path if path.startswith("/") else f"/{path}"
+                if self.upstream.of(host, tls=False) is not None:
+                    # Not as the client wrote it: what was looked at is what the next reader finds.
+                    goal = f"http://{named}{goal}"
                 kept = [one for one in fields.split(b"\r\n") if one.partition(b":")[0].lower() not in _NOT_PASSED_ON]
                 line = b"%s %s HTTP/1.1" % (method, goal.encode("latin-1"))
-                named = b"Host: " + _shown(host, port).removesuffix(":80").encode()
-                server.sendall(b"\r\n".join([line, named, *kept, b"Connection: close", b"", b""]) + rest)
+                server.sendall(
+                    b"\r\n".join([line, b"Host: " + named.encode(), *kept, b"Connection: close", b"", b""]) + rest
+                )
                 pump(client, server)
         except EgressRefused as why:
             _answer(client, 403, f"Legion: {why} {_ASK}")
@@ -168,8 +172,11 @@ class EgressProxy:
                 return
             sent += more
         asked = server_name(sent)
+        if asked is None and sent[:1] == b"\x16" and is_name(host):
+            self.refused(host, port, "was asked for in a TLS message that does not show for which name")
+            return
         if asked and is_name(host) and asked.removesuffix(".") != host:
-            self.refused(host, port, f"was asked for as {asked[:100]}, which is another name")
+            self.refused(host, port, f"was asked for as {asked[:100]!r}, which is another name")
             return
         server.sendall(sent)
         pump(client, server)
