@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.egress import OTHER_NAME
 from legion.domain.errors import Retryable
 from legion.domain.questions import ALWAYS, CHOICES, FALLBACKS, QuestionKind
+from legion.jobs.supervise.questions import QuestionSource, listener
+from legion.runner.journal import JournalEvent, JournalKind
 from legion.service.entry.tools.call import ToolRequest
 from legion.service.entry.tools.tickets import ask
 from legion.service.use_case import Caller
+from legion.store.work import runs
 from legion.wire.errors import LegionError
 from legion.wire.mail import AnswerQuestion
 from tests.support.board import Board
@@ -64,4 +68,26 @@ def test_an_agent_that_waits_for_an_answer_is_to_ask_again_when_the_daemon_ends(
         board.news.close()
         with pytest.raises(Retryable, match="ask the same again"):
             answer.result(10)
+    board.close()
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked"),
+    [
+        ({"host": "files.example.org", "port": 443, "why": "is not in the list of `sandbox.allow`"}, True),
+        ({"host": "files.example.org", "port": 443, "why": f"{OTHER_NAME} as 'x.org', which is another name"}, False),
+        ({"host": "files.example.org", "port": "http", "why": "is closed"}, False),
+        ({"host": ["files.example.org"], "why": "is closed"}, False),
+        ({"host": "localhost", "port": 80, "why": "is closed"}, False),
+        ({}, False),
+    ],
+)
+def test_only_a_host_that_leave_would_open_is_asked_about(tmp_path: Path, facts: dict[str, object], asked: bool):
+    board = Board(tmp_path)
+    ticket = board.put(7, state="working")
+    with board.context.store.read() as tx:
+        run = runs.get(tx, board.run(7, ended=False))
+    handle = listener(board.context, QuestionSource(project=ticket.project, ticket=7), run)
+    handle(JournalEvent(number=1, time=board.context.clock(), kind=JournalKind.REFUSED.value, facts=facts))
+    assert len(board.service.inbox().questions) == asked
     board.close()

@@ -15,6 +15,8 @@ _CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "
 """Addresses that carry one of the older kind: a gateway could turn them into any."""
 _OF_THE_HOST = ipaddress.ip_address("168.63.129.16")
 """Looks public, and is how a machine of Azure reaches the host that it runs on."""
+OTHER_NAME = "was asked for"
+"""How the reason of a refusal begins that no leave of a person would change."""
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from legion.domain.egress import EgressPolicy, NetworkPlace, address, host_of, is_name, server_name
+from legion.domain.egress import OTHER_NAME, EgressPolicy, NetworkPlace, address, host_of, is_name, server_name
 
 PORT = 3128
 """Inside, on the sandbox's own loopback."""
@@ -173,10 +173,10 @@ class EgressProxy:
             sent += more
         asked = server_name(sent)
         if asked is None and sent[:1] == b"\x16" and is_name(host):
-            self.refused(host, port, "was asked for in a TLS message that does not show for which name")
+            self.refused(host, port, f"{OTHER_NAME} in a TLS message that does not show for which name")
             return
         if asked and is_name(host) and asked.removesuffix(".") != host:
-            self.refused(host, port, f"was asked for as {asked[:100]!r}, which is another name")
+            self.refused(host, port, f"{OTHER_NAME} as {asked[:100]!r}, which is another name")
             return
         server.sendall(sent)
         pump(client, server)

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legion.domain.egress import NetworkPlace, place_fault
+from legion.domain.egress import OTHER_NAME, NetworkPlace, place_fault
 from legion.domain.questions import (
     ALWAYS,
     BACK,
@@ -205,7 +205,11 @@ def _ask(context: Board, source: QuestionSource, this_run: Run, key: str, event:
 
 def _ask_for_host(context: Board, source: QuestionSource, this_run: Run, event: JournalEvent) -> None:
     """Once for a ticket or agent and a host, unless the person has refused it to the project."""
-    place = NetworkPlace(str(event.facts.get("host")), int(str(event.facts.get("port"))))
+    host, port, why = (event.facts.get(name) for name in ("host", "port", "why"))
+    # The journal of another machine may hold anything.
+    if not isinstance(host, str) or not isinstance(port, int) or str(why).startswith(OTHER_NAME):
+        return
+    place = NetworkPlace(host, port)
     if place_fault(str(place)):
         return
     with context.store.write() as tx:
@@ -220,7 +224,7 @@ def _ask_for_host(context: Board, source: QuestionSource, this_run: Run, event: 
             ticket=source.ticket,
             agent=source.agent,
             run=this_run.id,
-            words=f"It wanted to reach {place}, which {event.facts.get('why')}. May agents of this project reach it?",
+            words=f"It wanted to reach {place}, which {why}. May agents of this project reach it?",
             facts={"host": str(place)},
             deadline=event.time + context.user.questions.answer_within,
         )
