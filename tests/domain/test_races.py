@@ -124,6 +124,9 @@ def test_lanes_are_a_number_or_programs_and_models():
         (0, ("a",), ()),
         (0, ("a", "a"), ()),
         (0, ("a", "b", "c"), ("x", "y", "z")),
+        (10**12, (), ()),
+        (-1, (), ()),
+        (0, tuple(map(str, range(100_000))), tuple(map(str, range(100_000)))),
     ],
 )
 def test_other_races_are_refused(count: int, drivers: tuple[str, ...], models: tuple[str, ...]):

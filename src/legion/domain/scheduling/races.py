@@ -74,14 +74,12 @@ def choices(count: int, drivers: Sequence[str], models: Sequence[str]) -> tuple[
     for named in (drivers, models):
         if len(set(named)) != len(named):
             raise BadInput("A program or model is named twice; name each once.")
-    lanes = (
-        tuple(LaneChoice() for _ in range(count))
-        if count
-        else tuple(LaneChoice(driver=driver, model=model) for driver in drivers or [""] for model in models or [""])
-    )
-    if not 2 <= len(lanes) <= MOST_LANES:
+    # Before they are made: a number of a request may be any.
+    if not 2 <= (count or len(drivers or [""]) * len(models or [""])) <= MOST_LANES:
         raise BadInput(f"A race has 2 to {MOST_LANES} lanes: pass N=3, --drivers a,b or --models a,b.")
-    return lanes
+    if count:
+        return (LaneChoice(),) * count
+    return tuple(LaneChoice(driver=driver, model=model) for driver in drivers or [""] for model in models or [""])
 
 
 def share(budget: float | None, lanes: int) -> float | None:
