@@ -13,7 +13,7 @@ A row is a signature below `@operation(METHOD, PATH)`, in the file of its subjec
 - `plain` lists the fields of the body that a browser over a plain network may set, where the row is open to it.
 - `asks` is the question before the call.
 - `waits` marks an operation that may block for seconds; it gets a thread of its own.
-- The docstring is the summary in the OpenAPI document and in docs/api.md.
+- The docstring is the help of the command, and its first paragraph the summary in the OpenAPI document and docs/api.md.
 
 Three parts subclass Operations: the client sends each call (client/legion.py), the service maps each row to a use case
 (service/operations.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
