@@ -255,6 +255,8 @@ def test_the_openapi_document_names_every_route_and_what_errors_look_like(served
     for path, methods in document["paths"].items():
         for method in methods.values():
             assert "default" in method["responses"], path
+    labels = document["components"]["schemas"]["InviteMachine"]["properties"]["labels"]
+    assert labels["description"] == "What `--on` finds it by, such as gpu,macos.", "the words of the command's option"
 
 
 def test_every_body_refuses_a_field_that_nobody_knows(served: Served):

@@ -191,7 +191,8 @@ def _is_of_kind(kind: FieldKind, value: object) -> bool:
 
 def described(default: object, **rule: Any) -> Any:  # noqa: ANN401 -- takes what FieldRule takes, returns a field
     """A dataclass field with a default and a rule. The defaults `list` and `dict` make a new one for each request."""
-    metadata = {_RULE: FieldRule(**rule)}
+    # The OpenAPI document has the words, too, and the page's forms show them.
+    metadata = {_RULE: FieldRule(**rule), "description": rule["help"].partition("; - reads")[0]}
     if default is REQUIRED:
         return dataclasses.field(metadata=metadata)
     if default is list or default is dict:
