@@ -81,19 +81,27 @@ def test_what_a_script_that_is_a_check_runs_is_no_difference_to_ci():
 
 
 def test_what_the_tests_import_and_nothing_installs_is_named():
-    test = "import os\nimport a\nimport pytest\nimport yaml\nimport trio\nfrom trustme import CA\n"
-    settings = '[tool.pytest.ini_options]\nfilterwarnings = ["ignore::trio.Deprecation"]\n'
+    test = "import os\nimport a\nimport pytest\nimport yaml\nimport h2.core\nfrom trustme import CA\n"
+    settings = 'classifiers = ["Framework :: Trio"]\n[tool.pytest.ini_options]\nfilterwarnings = ["error::trio.Old"]\n'
+    settings += '[project.optional-dependencies]\nhttp2 = ["h2>=3"]\nzip = ["brotli"]\n'
     files = {
-        "pyproject.toml": f"{BUILT}\n{settings}",
+        "pyproject.toml": f"{BUILT}{settings}",
         "a.py": "",
         "tests/test_a.py": test,
-        "requirements.txt": "-e .[full]\nPyYAML",
+        "requirements.txt": "-e .[full]\n\n# More\nPyYAML",
     }
     found, _ = guessed(files)
     assert found.notes == (
         "requirements.txt names `-e .[full]`, the project itself: setup installs it by that file alone.",
         "The tests import trio, trustme, which no file here names: if they need it, add it to `run` of [setup].",
     )
+
+
+def test_an_optional_dependency_whose_module_the_tests_import_is_installed():
+    extras = '[project.optional-dependencies]\nzip = ["zstandard>=0.20"]\nhttp2 = ["h2"]\n'
+    found, _ = guessed({"pyproject.toml": BUILT + extras, "a.py": "", "tests/test_a.py": "import zstandard as z\n"})
+    assert "pip install -q -e '.[zip]' pytest" in found.text
+    assert not [note for note in found.notes if "import" in note]
 
 
 PYTEST = 'PYTHONPATH="$PWD/src" PATH="$PWD/.venv/bin:$PATH" .venv/bin/python -m pytest -q'

@@ -33,7 +33,7 @@ _MOST_TESTS = 200
 _IMPORT = re.compile(r"^(?:import|from)\s+([a-zA-Z]\w*)", re.MULTILINE)
 _PLAIN_NEED = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?\s*(?:[<>=!~;].*)?")
 """A requirement as pip reads it, without the variables of other tools."""
-_ITSELF = re.compile(r"^\s*(?:-e\s+|--editable[ =]\s*)?\.(?:\[[^\]]*\])?\s*(?:#.*)?$", re.MULTILINE)
+_ITSELF = re.compile(r"^[ \t]*(?:-e[ \t]+|--editable[ =][ \t]*)?\.(?:\[[^\]]*\])?[ \t]*(?:#.*)?$", re.MULTILINE)
 """A line of requirements that installs the project."""
 
 
@@ -87,19 +87,32 @@ def _pip_notes(files: Folder, requirements: tuple[str, ...], setup: _Setup | Non
     for name in requirements:
         if line := _ITSELF.search(files.read(name)):
             yield f"{name} names `{line[0].strip()}`, the project itself: setup installs it by that file alone."
-    own = {part for name in files.names if name.endswith(".py") for part in name.removesuffix(".py").split("/")}
     project = files.toml("pyproject.toml")
-    # Settings of pytest and linters name modules, too, and install none.
+    # Settings of pytest and linters name modules, too, and classifiers do; they install none.
     tools = {name: text for name, text in table(project.get("tool")).items() if name in _TOOLS_THAT_INSTALL}
+    groups = table(project.get("dependency-groups"))
+    needs = [*_needs(project, _extras(files)), *(groups.get(name) for name in _groups(project))]
     others = (name for name in (*requirements, *files.those(*_MARKERS)) if name not in ("pyproject.toml", "pytest.ini"))
-    texts = [*map(files.read, others), str({**project, "tool": tools}), setup.run if setup else "python3"]
+    texts = [
+        *map(files.read, others),
+        str((needs, tools, project.get("build-system"))),
+        setup.run if setup else "python3",
+    ]
     named = re.sub(r"[-_.]", "", " ".join(texts).lower())
-    tests = [files.read(name) for name in files.like(*_TESTS, "**/conftest.py")[:_MOST_TESTS]]
-    imported = {module for test in tests for module in _IMPORT.findall(test)} - own - sys.stdlib_module_names
-    unknown = sorted(module for module in imported if re.sub(r"[-_.]", "", module.lower()) not in named)
+    unknown = sorted(module for module in _imported(files) if re.sub(r"[-_.]", "", module.lower()) not in named)
     if unknown:
         shown = ", ".join(unknown[:6])
         yield f"The tests import {shown}, which no file here names: if they need it, add it to `run` of [setup]."
+
+
+def _imported(files: Folder) -> set[str]:
+    """The modules of others that the tests import, and pytest for the warnings that its settings name."""
+    own = {part for name in files.names if name.endswith(".py") for part in name.removesuffix(".py").split("/")}
+    tests = [files.read(name) for name in files.like(*_TESTS, "**/conftest.py")[:_MOST_TESTS]]
+    settings = table(table(table(files.toml("pyproject.toml").get("tool")).get("pytest")).get("ini_options"))
+    filters = [entry.split(":") for entry in text_list(settings.get("filterwarnings"))]
+    named = {parts[2].partition(".")[0].strip() for parts in filters if len(parts) > 2 and "." in parts[2]}
+    return named.union(*map(_IMPORT.findall, tests)) - own - sys.stdlib_module_names - {""}
 
 
 def _wants_pytest(files: Folder, requirements: tuple[str, ...]) -> bool:
@@ -227,10 +240,21 @@ def _optional(files: Folder) -> Mapping[str, tuple[str, ...]]:
 
 
 def _extras(files: Folder) -> list[str]:
-    """The optional dependencies that the tests need: those with pytest, else the first with a fitting name."""
+    """The optional dependencies that the tests need: those with pytest, else the first with a fitting name, and those
+    of a module that they import."""
     optional = _optional(files)
     named = [name for name in _EXTRAS if name in optional]
-    return [name for name in named if _has_pytest(optional[name])] or named[:1]
+    fitting = [name for name in named if _has_pytest(optional[name])] or named[:1]
+    known = {_module(need) for need in _needs(files.toml("pyproject.toml"), fitting)}
+    wanted = {module.lower() for module in _imported(files)} - known
+    more = [name for name, needs in optional.items() if name not in fitting and wanted & set(map(_module, needs))]
+    return [*fitting, *more]
+
+
+def _module(need: str) -> str:
+    """What a requirement is mostly imported as."""
+    found = re.match(r"[\w.-]+", need)
+    return "" if found is None else re.sub(r"[-.]", "_", found[0].lower())
 
 
 def _groups(project: object) -> list[str]:
