@@ -152,7 +152,8 @@ class CommandCall:
 
     def notes(self, notes: Iterable[str]) -> None:
         for note in notes:
-            self.say(f"Note: {sanitize(note)}")
+            wrapped = self.screen.paragraph(f"Note: {note}", indent=0) if sys.stderr.isatty() else []
+            self.say("\n".join(wrapped or [f"Note: {sanitize(note)}"]))
 
     def out(self, line: str) -> None:
         sys.stdout.write(line + "\n")
