@@ -18,7 +18,7 @@ import pytest
 from legion.api import app as api
 from legion.domain.questions import MOST_OPEN, QuestionKind
 from legion.wire.mail import AnswerQuestion, QuestionLine
-from legion.wire.projects import AddProject
+from legion.wire.projects import AddProject, Where
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, squad
@@ -158,6 +158,17 @@ def test_no_socket_of_this_machine_and_no_route_of_legion_answers_an_agent(legio
         ticket = project.dispatch("Walk", "python3 walk.py")
         project.until_settled(ticket)
         assert legion.client.log(ticket).text.strip().splitlines() == ["done"]
+
+
+@attack(Attacker.AGENT, Door.SANDBOX)
+def test_a_person_sees_what_holds_and_what_does_not(legion: Squad, project: Project):
+    found = {one.name: one.detail for one in legion.client.attack(Where(cwd=project.cwd)).findings}
+    assert len(found) > 20
+    assert set(found.values()) == {"held"}, found
+    with legion.with_settings(f'[sandbox]\nnetwork = "host"\nread = ["{project.repository.root}"]\n'):
+        opened = {one.name for one in legion.client.attack(Where(cwd=project.cwd)).findings if not one.ok}
+    assert "read your checkout" in opened
+    assert any(name.startswith("reach one of") for name in opened), opened
 
 
 def test_services_that_a_project_names_are_proposed_and_tested(legion: Squad, tmp_path: Path):

@@ -69,6 +69,7 @@ class PlainOperations(Operations):
     projects = use_case(status.all_projects)
     worktrees = use_case(installation.worktrees)
     doctor = use_case(legion.service.views.doctor.doctor)
+    attack = use_case(legion.service.views.doctor.attacked)
     trial = use_case(trials.page)
     try_checks = use_case(trials.try_checks)
     config = use_case(installation.config)

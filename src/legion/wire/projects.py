@@ -389,6 +389,10 @@ class ProjectRows(Table):
     def doctor(self, cwd: Folder | None) -> Doctor:
         """Check this machine and the project"""
 
+    @operation("POST", "/v1/doctor/attack", waits=True)
+    def attack(self, where: Where, /) -> Doctor:
+        """Try hostile commands in the project's sandbox, and say of each whether it held"""
+
     @operation("GET", "/v1/config", open_to=OpenTo.LOOKS)
     def config(self, cwd: Folder | None) -> Config:
         """Every setting in force and where it comes from"""

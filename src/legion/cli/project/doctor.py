@@ -12,7 +12,7 @@ from legion.cli.system.restore import rebuild
 from legion.client.http import NotRunning
 from legion.client.text.catalog import doctor_rows, setting_rows, worktree_rows
 from legion.wire.errors import LegionError
-from legion.wire.projects import Doctor, DoctorFinding, ProjectRows, SetNumbers
+from legion.wire.projects import Doctor, DoctorFinding, ProjectRows, SetNumbers, Where
 
 worktrees = row_command("worktrees", ProjectRows.worktrees, "legion status worktrees", shows=worktree_rows)
 
@@ -24,8 +24,9 @@ worktrees = row_command("worktrees", ProjectRows.worktrees, "legion status workt
 @click.option(
     "--rebuild", "restore", is_flag=True, help="Build a lost or damaged database again from the boards in the hubs."
 )
+@click.option("--attack", is_flag=True, help="Only try hostile commands in the project's sandbox: what holds.")
 @click.option("--yes", "sure", is_flag=True, help="Rebuild without asking.")
-def doctor(call: CommandCall, again: bool, restore: bool, sure: bool) -> int:
+def doctor(call: CommandCall, again: bool, restore: bool, attack: bool, sure: bool) -> int:
     """Check this machine, the daemon and the project. Ends with 1 when something is wrong."""
     if restore:
         rebuild(call, sure)
@@ -36,7 +37,7 @@ def doctor(call: CommandCall, again: bool, restore: bool, sure: bool) -> int:
         if again and follow_trial(call, call.cwd, again=True) is None:
             return 0
         with progress("Checking"):
-            found = call.legion().doctor(call.cwd)
+            found = call.legion().attack(Where(cwd=call.cwd)) if attack else call.legion().doctor(call.cwd)
     except NotRunning:
         raise
     except LegionError as error:

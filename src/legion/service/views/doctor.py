@@ -25,7 +25,7 @@ from legion.jobs.board import Board
 from legion.jobs.checks import red_checks
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace import sandbox, shell_variables
+from legion.jobs.workspace import attack, sandbox, shell_variables
 from legion.jobs.workspace.save import worktree_name
 from legion.service.machines import listing
 from legion.service.projects import registry, trials
@@ -39,7 +39,7 @@ from legion.store import events
 from legion.store.board import tickets
 from legion.store.staff import agents
 from legion.system import cgroups, read_marks
-from legion.wire.projects import Doctor, DoctorFinding
+from legion.wire.projects import Doctor, DoctorFinding, Where
 
 _MOST_EVENTS = 20_000
 _LOCAL_PATIENCE = 2.0
@@ -74,6 +74,16 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
         findings += _project(context, readable.id)
     trial = trials.page(context, cwd) if readable is not None and cwd else None
     return Doctor(ok=all(finding.ok for finding in findings), findings=findings, trial=trial)
+
+
+def attacked(context: Context, where: Where) -> Doctor:
+    """What hostile commands reach from this project's sandbox."""
+    held = attack.attack(context, context.project_of(registry.find(context, where.cwd)))
+    findings = [
+        DoctorFinding(name=name, ok=well, detail="held" if well else "got through", advice="")
+        for name, well in held.items()
+    ]
+    return Doctor(ok=all(held.values()), findings=findings)
 
 
 def _git() -> DoctorFinding:
