@@ -6,14 +6,11 @@ import os
 import shlex
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from legion.jobs.context import Context
-from legion.jobs.trees import ProjectContext
-from legion.jobs.workspace import command
+from legion.jobs.trees import ProjectContext, Trees
 
-_TIMEOUT = 300.0
 _SECRETS = (".ssh", ".gnupg", ".aws", ".netrc", ".kube", ".docker", ".config/gh", ".claude/.credentials.json", ".codex")
 _PROXY = "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT %s HTTP/1.1\\r\\n\\r\\n' >&3; head -1 <&3 | grep -q ' 200'"
 _FIXED = {
@@ -34,19 +31,18 @@ _FIXED = {
 }
 
 
-def attack(context: Context, project: ProjectContext) -> dict[str, bool]:
-    """What was tried, and whether it held. Raises NotTrusted, and what keeps programs of the project from starting."""
+def attack(context: Trees, project: ProjectContext, run: Callable[[str, Path], str]) -> dict[str, bool]:
+    """What was tried, and whether it held. `run` returns the end of what a shell command printed in that folder."""
     cases = {**_FIXED, **dict(_of_this_machine(context, project))}
     lines = [f"({words}) >/dev/null 2>&1 </dev/null && echo through {n}" for n, words in enumerate(cases.values())]
     with tempfile.TemporaryDirectory(prefix="legion-attack-") as tree:
         script = "\n".join([*lines, "echo all were tried"])
-        ended = command.run(context, project, name="attack", command=script, tree=Path(tree), timeout=_TIMEOUT)
-    said = ended.tail.splitlines()
+        said = run(script, Path(tree)).splitlines()
     complete = said[-1:] == ["all were tried"]
     return {name: complete and f"through {number}" not in said for number, name in enumerate(cases)}
 
 
-def _of_this_machine(context: Context, project: ProjectContext) -> Iterator[tuple[str, str]]:
+def _of_this_machine(context: Trees, project: ProjectContext) -> Iterator[tuple[str, str]]:
     home, agent = Path.home(), os.environ.get("SSH_AUTH_SOCK", "/run/ssh-agent")
     yield "read your logins and keys", " || ".join(f"test -e {shlex.quote(str(home / name))}" for name in _SECRETS)
     yield "read Legion's data and token", f"test -e {shlex.quote(str(context.data.database))}"

@@ -25,7 +25,7 @@ from legion.jobs.board import Board
 from legion.jobs.checks import red_checks
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace import attack, sandbox, shell_variables
+from legion.jobs.workspace import attack, command, sandbox, shell_variables
 from legion.jobs.workspace.save import worktree_name
 from legion.service.machines import listing
 from legion.service.projects import registry, trials
@@ -43,6 +43,7 @@ from legion.wire.projects import Doctor, DoctorFinding, Where
 
 _MOST_EVENTS = 20_000
 _LOCAL_PATIENCE = 2.0
+_ATTACK_PATIENCE = 300.0
 _LOW_DISK = 2 * 2**30
 _FIX_TARGET = "fix that on your branch and commit; tickets that wait for it then continue by themselves"
 _NOT_NEEDED = "not needed: you use another driver"
@@ -78,7 +79,12 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
 
 def attacked(context: Context, where: Where) -> Doctor:
     """What hostile commands reach from this project's sandbox."""
-    held = attack.attack(context, context.project_of(registry.find(context, where.cwd)))
+    project = context.project_of(registry.find(context, where.cwd))
+
+    def run(script: str, tree: Path) -> str:
+        return command.run(context, project, name="attack", command=script, tree=tree, timeout=_ATTACK_PATIENCE).tail
+
+    held = attack.attack(context, project, run)
     findings = [
         DoctorFinding(name=name, ok=well, detail="held" if well else "got through", advice="")
         for name, well in held.items()
