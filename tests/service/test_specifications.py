@@ -9,8 +9,8 @@ import pytest
 from legion.domain.plans.expansion import expand
 from legion.domain.plans.template import read
 from legion.domain.tickets.ticket import Fail, Propose, Start
-from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.plan import planner_run
+from legion.jobs.plan.result_conditions import ResultConditions
 from legion.jobs.run import job
 from legion.store.board import goals, tickets
 from legion.wire.errors import BadInput

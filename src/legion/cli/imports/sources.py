@@ -9,16 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from legion.cli.imports import (
-    agent_teams,
-    auto_claude,
-    beads,
-    claude_squad,
-    coordinator,
-    legion_cc,
-    orchestra,
-    task_lists,
-)
+from legion.cli.imports import agent_teams, beads, claude_squad, coordinator, legion_cc, orchestra, task_lists
 from legion.cli.imports.files import text_of
 from legion.cli.imports.findings import Findings, UnreadableSource
 from legion.wire.errors import BadInput, NotFound
@@ -76,14 +67,14 @@ def _of_tool(tool: str, at: Surroundings) -> Iterator[Reader]:
             folders = dict.fromkeys([at.root / ".claude/agents", at.home / ".claude/agents"])
             there = [folder for folder in folders if agent_teams.agent_files(folder)]
             yield from (partial(agent_teams.read_agents, folder) for folder in there)
-        case auto_claude.TOOL:
-            there = [folder for folder in auto_claude.places(at.home, at.root) if folder.is_dir()]
-            yield from (partial(auto_claude.read, folder) for folder in there)
+        case task_lists.TOOL:
+            there = [folder for folder in task_lists.places(at.home, at.root) if folder.is_dir()]
+            yield from (partial(task_lists.read, folder) for folder in there)
 
 
 TOOLS = (
     *(legion_cc.TOOL, coordinator.TOOL, orchestra.TOOL, claude_squad.TOOL, beads.TOOL),
-    *(agent_teams.TOOL, agent_teams.AGENTS, auto_claude.TOOL),
+    *(agent_teams.TOOL, agent_teams.AGENTS, task_lists.TOOL),
 )
 
 
@@ -205,7 +196,7 @@ def _reader_of_folder(path: Path, at: Surroundings) -> Reader:
     if path.name == "agents" and agent_teams.agent_files(path):
         return partial(agent_teams.read_agents, path)
     if path.name == "specs" or (path / "spec.md").is_file():
-        return partial(auto_claude.read, path)
+        return partial(task_lists.read, path)
     raise BadInput(f"{path} holds nothing that Legion reads; pass a file, or a folder such as .beads.")
 
 

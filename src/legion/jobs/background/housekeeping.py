@@ -22,7 +22,6 @@ from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
-from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.background.trial_runner import TrialRunner
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.board import Board
@@ -31,6 +30,7 @@ from legion.jobs.landing import target
 from legion.jobs.landing.conflict_prediction import ConflictPredictor
 from legion.jobs.leader.notices import LeaderNotices
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.plan.result_conditions import ResultConditions
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota, rewind_points, setup
 from legion.runner import launch
