@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import tempfile
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
+from legion.domain.errors import LegionError
 from legion.git.hub import machine_packs
 from legion.git.hub.repository import Hub
 from legion.jobs.machines.travel import MachineJob
 from legion.machine.errors import HeadRefused, OffsetGap
 from legion.machine.link import HeadLink
-from legion.system import crash
+from legion.system import crash, loops
 from legion.system.crash import Point
 from legion.system.paths import DataDir
 
@@ -129,3 +132,51 @@ def send(link: HeadLink, mirror: Hub, job: MachineJob, folder: Path, commit: str
 def _piece(pack: IO[bytes], offset: int) -> bytes:
     pack.seek(offset)
     return pack.read(_PIECE)
+
+
+# Fetches the targets of projects as they move, so that a run of them finds its code and a warm worktree here.
+
+log = logging.getLogger("legion")
+
+
+class TargetFollower:
+    """A thread of the worker. `fetched` is called after each target that arrived."""
+
+    def __init__(self, mirrors: Mirrors, fetched: Callable[[], None]) -> None:
+        self._mirrors = mirrors
+        self._fetched = fetched
+        self._wanted: dict[int, str] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = loops.lasting(
+            self._follow, name="targets", stopped=lambda pause: self._wake.wait(pause) and self._stopping
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._wake.set()
+
+    def moved(self, targets: Mapping[int, str]) -> None:
+        with self._lock:
+            self._wanted.update(targets)
+        self._wake.set()
+
+    def _follow(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            if self._stopping:
+                return
+            with self._lock:
+                wanted, self._wanted = self._wanted, {}
+            for project, commit in wanted.items():
+                try:
+                    self._mirrors.follow(project, commit)
+                except (LegionError, OSError) as trouble:
+                    # The next job of the project fetches it.
+                    log.info("the target of project %d is not here yet: %s", project, trouble)
+            self._fetched()

@@ -30,11 +30,10 @@ from legion.jobs.workspace import quota
 from legion.jobs.workspace.quota import QuotaWatch
 from legion.machine import facts
 from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
-from legion.machine.follow import TargetFollower
 from legion.machine.housekeeping import MachineHousekeeper
 from legion.machine.link import HeadLink
 from legion.machine.membership import Membership, remember_heads
-from legion.machine.mirror import Mirrors
+from legion.machine.mirror import Mirrors, TargetFollower
 from legion.machine.relay import Relay
 from legion.machine.snapshots import BEATS
 from legion.machine.work import RunWork, unfinished, write_job
