@@ -13,8 +13,8 @@ import pytest
 from legion.domain.errors import StateConflict
 from legion.domain.tickets.ticket import Start
 from legion.drivers import Driver, Program, registry
-from legion.drivers.command import CommandDriver
 from legion.drivers.profile import Capabilities, DriverProfile, PreparedRun, RunInput, RunRequest
+from legion.drivers.registry import CommandDriver
 from legion.jobs.agent import model_run, spec
 from legion.jobs.agent.model_run import RunPaths
 from legion.jobs.context import Context

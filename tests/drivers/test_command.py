@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.drivers import registry
-from legion.drivers.command import briefed
+from legion.drivers.registry import briefed
 from legion.runner import launch
 from legion.runner.launch import EndedRun, Launcher
 from legion.runner.sandbox import Sandbox

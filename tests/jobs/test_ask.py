@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from legion.drivers import Driver, Program
-from legion.drivers.command import CommandDriver
 from legion.drivers.profile import Capabilities, DriverProfile, PreparedRun, RunRequest
+from legion.drivers.registry import CommandDriver
 from legion.jobs import ask
 from legion.jobs.ask import AskedConversation, NotAnswered
 from tests.jobs.office import Office

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from legion.drivers.command import briefed
+from legion.drivers.registry import briefed
 from legion.runner import launch
 from legion.runner.launch import EndedRun, Launcher
 from legion.runner.sandbox import Sandbox

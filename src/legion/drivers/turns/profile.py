@@ -30,7 +30,7 @@ from legion.system import files, safe_files
 LOADED = {
     DriverKind.ACP: ("legion.drivers.acp.driver", "AcpDriver"),
     DriverKind.JSON: ("legion.drivers.json_lines.driver", "JsonLinesDriver"),
-    DriverKind.COMMAND: ("legion.drivers.command", "CommandDriver"),
+    DriverKind.COMMAND: ("legion.drivers.registry", "CommandDriver"),
     DriverKind.TERMINAL: ("legion.drivers.terminal.driver", "TerminalDriver"),
 }
 """Module and class of each driver: a library that only runners need is imported only there."""
