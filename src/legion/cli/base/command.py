@@ -21,7 +21,7 @@ from legion.client.discovery import find, is_remote
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
-from legion.wire.errors import LegionError, NotFound
+from legion.wire.errors import LegionError, NotAllowed, NotFound
 
 if TYPE_CHECKING:
     from legion.client.text.rows import Row
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Shown = TypeVar("Shown")
 COMMON = ("json", "data_dir", "no_color", "on_session")
+_NUMBERED = ("/v1/tickets/{id}/", "/v1/plans/{id}/", "/v1/questions/{id}/")
+"""Paths of requests that act on what they name by a number alone."""
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -93,11 +95,8 @@ class CommandCall:
         return self._legion
 
     def _before(self, row: Operation, arguments: Mapping[str, Any]) -> None:
-        if row.method != "GET" and "/{id}/" in row.path:
-            from legion.cli.base.project_match import NUMBERED, confirm_project
-
-            if row.path.startswith(NUMBERED):
-                confirm_project(self, row.path, arguments["id"])
+        if row.method != "GET" and row.path.startswith(_NUMBERED):
+            _confirm_project(self, row.path, arguments["id"])
 
     def use_shell(self, place: str) -> None:
         """Report the variables of this shell for the programs of the repository here. A script of an agent or for a
@@ -274,3 +273,36 @@ def make_call(*, json: bool, data_dir: Path | None, no_color: bool, session: str
         screen=Screen.of(sys.stdout, plain=bool(plain)),
         session=session or above.get("session") or "",
     )
+
+
+def _confirm_project(call: CommandCall, path: str, number: int) -> None:
+    """Numbers count over all projects. What is of another one is asked about, or refused without a terminal."""
+    legion = call.legion()
+    if legion.address.session:
+        # An agent: its token says what it may do.
+        return
+    status = legion.status(call.cwd)
+    here = status.project
+    if here is None or len(status.projects) < 2:
+        return
+    name, project, title = _named_by(legion, path, number)
+    if project in (here.name, ""):
+        return
+    root = next((one.root for one in status.projects if one.name == project), "")
+    text = f"{name} ({sanitize(title)}) is of project {sanitize(project)}, not {sanitize(here.name)}."
+    if not sys.stdin.isatty():
+        raise NotAllowed(f"{text} Run it in {root}.")
+    if not click.confirm(f"{text} Go on?", err=True):
+        raise NotAllowed(f"Nothing was done to {name[0].lower()}{name[1:]}.")
+
+
+def _named_by(legion: Legion, path: str, number: int) -> tuple[str, str, str]:
+    """Its name, project and title. A question that no longer waits has none: the daemon says so."""
+    if path.startswith("/v1/tickets/"):
+        ticket = legion.ticket(number).ticket
+        return f"Ticket {number}", ticket.project, ticket.title
+    if path.startswith("/v1/plans/"):
+        plan = legion.plan_page(number).plan
+        return f"Plan {plan.id}", plan.project, plan.goal
+    asked = next((one for one in legion.inbox().questions if one.id == number), None)
+    return f"Question {number}", asked.project if asked else "", asked.words if asked else ""
