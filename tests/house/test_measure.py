@@ -147,7 +147,7 @@ class Measure:
 
 MEASURES = {
     "source lines, the page's included": Measure(source_lines, 138_000, 125_000),
-    "source files": Measure(files, 960, 780),
+    "source files": Measure(files, 956, 780),
     "files with one importer, in their own folder": Measure(files_for_one_neighbour, 60, 60),
     "files in the largest folder": Measure(largest_folder, 27, 20),
     "commands in `legion help all`": Measure(commands, 45, 45),
@@ -159,7 +159,7 @@ MEASURES = {
     "importers of Context": Measure(fan_in_of_context, 60, 70),
     "aliased imports": Measure(aliased_imports, 51, 60),
     "`noqa` and `type: ignore`": Measure(escapes, 66, 80),
-    "words of documents by hand": Measure(words_by_hand, 48_100, 48_000),
+    "words of documents by hand": Measure(words_by_hand, 48_050, 48_000),
 }
 
 
