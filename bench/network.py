@@ -21,7 +21,7 @@ def run(folder: Path, report: Report) -> None:
     repository = ground.repository(folder / "repo", 100, _CONFIG)
     with _squad(folder / "own", repository, "public") as own, _squad(folder / "host", repository, "host") as host:
         _compare("bridge: first instruction, alone", own, host, report)
-        with _others(own):
+        with _others(own), _others(host):
             _compare(f"bridge: first instruction, with {_OTHERS} other runs", own, host, report)
 
 
@@ -40,7 +40,7 @@ def _compare(name: str, own: Project, host: Project, report: Report) -> None:
 
 @contextlib.contextmanager
 def _others(project: Project) -> Iterator[None]:
-    """So many other runs, each with a bridge."""
+    """So many other runs of this squad, which wait."""
     with contextlib.closing(Gate(project.squad.folder / "gates", "others")) as gate:
         ids = project.dispatch_all([new(f"other {n}", gate.pause, max_attempts=1) for n in range(_OTHERS)])
         gate.arrived(_OTHERS)

@@ -69,6 +69,21 @@ def test_every_setting_of_a_whole_file_is_read():
     assert not opened.to(ExtraRight.FIRE, "herald of news")
 
 
+def test_the_sandbox_closes_what_nothing_opens():
+    assert DEFAULTS.sandbox.network is NetworkMode.PUBLIC
+    assert [parse(f'[sandbox]\nnetwork = "{name}"', origin="x").sandbox.network for name in ("open", "host")] == [
+        *(NetworkMode.HOST, NetworkMode.HOST)
+    ]
+    local = parse('[sandbox]\nlocal = [5432, "~/db.sock"]', origin="x").sandbox.local
+    assert local == (5432, Path.home() / "db.sock")
+    for wrong in ('["db.sock"]', "[0]", "[70000]", "[true]", '["/run/../etc"]'):
+        assert "sandbox.local" in refusal(f"[sandbox]\nlocal = {wrong}")
+    assert [parse(f"[sandbox]\n{one}", origin="x").sandbox.is_off for one in ('mode = "off"', 'kind = "off"')] == [
+        *(True, True)
+    ]
+    assert parse('[sandbox]\nkind = "container"', origin="x").sandbox.container == ""
+
+
 def test_a_missing_file_means_the_defaults(tmp_path):
     config = load(tmp_path / "none.toml")
     assert config == DEFAULTS
