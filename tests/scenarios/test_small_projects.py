@@ -1,6 +1,5 @@
 """Small projects of many languages and layouts, played with the tools of this machine: the guess of `legion init`
-prepares them, passes, and is red where the code is broken. What is not installed is skipped, by name. Setups that
-install a copy are tried as attacks."""
+prepares them, passes, and is red where the code is broken. What is not installed is skipped, by name."""
 
 from __future__ import annotations
 
@@ -44,11 +43,7 @@ def node(script: str = "node test.js", **parts: object) -> str:
 HATCH = 'requires = ["hatchling"]\nbuild-backend = "hatchling.build"'
 PDM = 'requires = ["pdm-backend"]\nbuild-backend = "pdm.backend"'
 POETRY = 'requires = ["poetry-core"]\nbuild-backend = "poetry.core.masonry.api"'
-# Mirrors have the plain index, and not what Poetry asks by default.
-POETRY_DEV = (
-    '[tool.poetry.group.dev.dependencies]\npytest = "*"\n'
-    '[[tool.poetry.source]]\nname = "plain"\nurl = "https://pypi.org/simple/"\npriority = "primary"\n'
-)
+POETRY_DEV = '[tool.poetry.group.dev.dependencies]\npytest = "*"\n'
 PDM_DEV = '[tool.pdm.dev-dependencies]\ntest = ["pytest"]\n'
 CODE = "def price():\n    return 7\n"
 TEST = {"tests/test_price.py": "import pytest\nfrom {} import price\n\n\ndef test_it():\n    assert price() == 7\n"}
@@ -439,25 +434,3 @@ def test_the_guess_prepares_passes_and_sees_the_code(name: str, person: Squad, t
     _, found = tried(name, person, tmp_path / "shop")
     assert (found.state, found.sees) == ("done", "yes"), found.lines
     assert found.doubts == []
-
-
-COPIES = {
-    "pip, src": "python3 -m venv .venv && .venv/bin/python -m pip install -q . pytest && echo '*' > .venv/.gitignore",
-    "pip, flat": "python3 -m venv .venv && .venv/bin/python -m pip install -q . pytest && echo '*' > .venv/.gitignore",
-    "uv workspace": "uv sync -q --frozen --no-editable",
-}
-"""Setups that install a copy, which the tests, or a program that they start elsewhere, then import."""
-
-
-@pytest.mark.parametrize("name", COPIES)
-def test_what_was_broken_does_not_land_where_a_copy_is_tested(name: str, person: Squad, tmp_path: Path):
-    check = '[checks.test]\nrun = ".venv/bin/python -m pytest -q"\n'
-    project, found = tried(
-        name, person, tmp_path / "shop", f'[setup]\nrun = "{COPIES[name]}"\nkey = ["pyproject.toml"]\n{check}'
-    )
-    assert found.state == "done", found.lines
-    code = next(path for path in PROJECTS[name].files if path.endswith("__init__.py"))
-    ticket = project.dispatch("break it", f"sed -i s/7/8/ {code}", max_attempts=1)
-    project.until_settled(ticket, patience=600)
-    # Either the trial asks first, or the copy is made again from the change and its check is red.
-    assert project.state(ticket) == ("parked" if found.sees == "no" else "failed"), found.lines

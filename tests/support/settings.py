@@ -14,10 +14,7 @@ WITH_TRIAL = """\
 [protection]
 trial = true
 [sandbox]
-allow = [
-    "pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "registry.yarnpkg.com",
-    "index.crates.io", "static.crates.io", "proxy.golang.org", "sum.golang.org"
-]
+network = "host"
 """
 """With the trial, and with the indexes of packages, also where mirrors of them are at no public address."""
 
