@@ -215,7 +215,9 @@ def _stored_before(
         return {}
     paths = [os.fsencode(file.path) for file in changed]
     was, now = (chosen_filters(hub, one, common_dir, paths) for one in (commit, candidate))
-    return {path: name for path, name in now.items() if path not in was}
+    # A filter without a definition hides nothing.
+    runs = defined(common_dir)
+    return {path: name for path, name in now.items() if path not in was and name in runs}
 
 
 def _undeclared(
