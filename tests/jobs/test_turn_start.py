@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from legion.config.files.user import CurrentSettings
-from legion.config.sections.machine import SandboxMode
+from legion.config.sections.machine import SandboxChoice, SandboxMode
 from legion.domain.agents.agent import ROOT
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
@@ -20,10 +23,11 @@ from tests.jobs.test_check_setup import Make, make
 __all__ = ["make"]
 
 
-def test_a_turn_without_the_sandbox_that_the_settings_require_ends_with_the_reason(make: Make):
+@pytest.mark.parametrize("wanted", [{"mode": SandboxMode.REQUIRE}, {"kind": SandboxChoice.CONTAINER}], ids=str)
+def test_a_turn_without_the_sandbox_that_the_settings_require_ends_with_the_reason(make: Make, wanted: dict[str, Any]):
     ground = make('[checks.test]\nrun = "true"\n', {"a.txt": "a\n"})
     board = ground.board.context
-    user = replace(board.user, sandbox=replace(board.user.sandbox, mode=SandboxMode.REQUIRE))
+    user = replace(board.user, sandbox=replace(board.user.sandbox, **wanted))
     none = SandboxState(kind=SandboxKind.PROCESS_GROUPS, works=False, why="none is installed")
     context = replace(board, settings=CurrentSettings(user), sandbox=none)
     hired = hiring.hire(context, ROOT, HireAgent(task="work", cwd=str(ground.repository.root)))

@@ -23,7 +23,6 @@ from legion.api.app import make_app
 from legion.api.mcp import PATH
 from legion.config.files import user as settings
 from legion.config.files.user import CurrentSettings, UserConfig
-from legion.config.sections.machine import SandboxMode
 from legion.daemon import listener as addresses
 from legion.daemon import web_sockets
 from legion.daemon.machine_server import MachineListener, machine_part
@@ -272,7 +271,7 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
     if groups is not None:
         groups.sweep()
     sandbox = probe(user.sandbox.container)
-    if user.sandbox.mode is SandboxMode.REQUIRE and not sandbox.works:
+    if user.sandbox.is_required and not sandbox.works:
         raise NotAllowed(f"Your settings require a sandbox, and none works here: {sandbox.why}")
     if not (user.sandbox.is_off or sandbox.works):
         log.warning("agents run without a sandbox: %s", sandbox.why)

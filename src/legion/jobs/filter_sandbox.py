@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from legion.config.files.user import CurrentSettings
-from legion.config.sections.machine import SandboxMode, SandboxSettings
+from legion.config.sections.machine import SandboxSettings
 from legion.domain.errors import NotAllowed
 from legion.git.hub.filters import Confine
 from legion.runner import etc
@@ -24,7 +24,7 @@ class NoSandbox(NotAllowed):
 
 def confines(settings: SandboxSettings, state: SandboxState) -> bool:
     """Whether programs run in a sandbox. Raises NoSandbox if they must and cannot."""
-    if settings.mode is SandboxMode.REQUIRE and not state.works:
+    if settings.is_required and not state.works:
         raise NoSandbox(f"Your settings require a sandbox, and none works here: {state.why}")
     return not settings.is_off and state.works
 

@@ -198,7 +198,7 @@ class SandboxSettings:
     )
     kind: SandboxChoice = choice(
         SandboxChoice.BUBBLEWRAP,
-        help='What holds programs, from the next start on. "container": podman, a second slower; "off": nothing.',
+        help='What holds programs, from the next start on. "container": podman, or nothing runs; "off": nothing.',
     )
     image: str = text(
         "",
@@ -252,6 +252,11 @@ class SandboxSettings:
     @property
     def is_off(self) -> bool:
         return self.mode is SandboxMode.OFF or self.kind is SandboxChoice.OFF
+
+    @property
+    def is_required(self) -> bool:
+        """Whether nothing runs without it. Who names a container wants one: no program runs outside for a slip."""
+        return not self.is_off and (self.mode is SandboxMode.REQUIRE or self.kind is SandboxChoice.CONTAINER)
 
     @property
     def container(self) -> str | None:
