@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import struct
 import sys
@@ -15,6 +16,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
+_NS_GET_USERNS = 0xB701
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_RESTRICT_SELF = 446
 _LANDLOCK_WANTS_VERSION = 1
@@ -63,8 +65,11 @@ def enter_network(pid: int) -> None:
 
     Raises OSError. It has to be a process of one thread, and cannot return.
     """
-    with Path(f"/proc/{pid}/ns/user").open("rb") as users, Path(f"/proc/{pid}/ns/net").open("rb") as network:
-        _enter(users.fileno())
+    with Path(f"/proc/{pid}/ns/net").open("rb") as network:
+        # Not the users of the process: bubblewrap gives it others once more, which do not own its network.
+        users = fcntl.ioctl(network, _NS_GET_USERNS)
+        _enter(users)
+        os.close(users)
         _enter(network.fileno())
 
 
