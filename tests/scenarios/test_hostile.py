@@ -220,7 +220,10 @@ def evil_repository(mark: Path, folder: str) -> str:
     )
 
 
-ATTRIBUTES = "echo '* filter=evil diff=evil merge=evil' > .gitattributes"
+# Not a filter for all files: it lands here, and from then on no file of any ticket could be stored.
+ATTRIBUTES = (
+    "printf '* diff=evil merge=evil\\nplanted* filter=evil\\n' > .gitattributes; echo x > planted-$LEGION_TICKET.txt"
+)
 
 
 DEEP = f"""
