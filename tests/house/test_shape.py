@@ -36,6 +36,17 @@ def test_no_function_is_longer_than_a_screen():
     assert not long, f"split these functions, {FUNCTION_LINES} lines are the limit:{listed(long)}"
 
 
+def test_what_runs_as_a_program_stands_last():
+    """Code behind it is not there yet when the module is run by `python -m`."""
+    early = [
+        place(path, node.lineno)
+        for path in python_files("src")
+        for node in tree(path).body[:-1]
+        if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
+    ]
+    assert early == []
+
+
 def test_no_test_sleeps():
     found = [
         place(path, node.lineno)

@@ -321,12 +321,6 @@ def become(run_dir: Path, starter: int) -> None:
         os._exit(code)
 
 
-if __name__ == "__main__":
-    # Where a warmed process cannot be forked from, each runner is a fresh one that leaves its starter at once.
-    if os.fork() == 0:
-        become(Path(sys.argv[1]), int(sys.argv[2]))
-
-
 # The output of a program, kept in a file up to a limit: the beginning, and the last part of any length of output.
 
 TAIL = 64 << 10
@@ -384,3 +378,9 @@ class OutputFile:
                 self._on_limit(f"the file could not be written: {failure.strerror}")
             return False
         return True
+
+
+if __name__ == "__main__":
+    # Where a warmed process cannot be forked from, each runner is a fresh one that leaves its starter at once.
+    if os.fork() == 0:
+        become(Path(sys.argv[1]), int(sys.argv[2]))
