@@ -35,5 +35,7 @@ def listening(run_dir: Path) -> Iterator[list[ControlRequest]]:
     finally:
         over.set()
         thread.join()
+        while select.select([server], [], [], 0)[0]:
+            asked.extend(server.take())
         server.close()
         held.release()
