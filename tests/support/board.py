@@ -145,6 +145,7 @@ class Board:
 
     def close(self) -> None:
         self.news.close()
+        self.context.launcher.close()
         self.store.close()
 
     def trust(self) -> None:
