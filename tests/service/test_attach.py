@@ -98,7 +98,7 @@ def test_only_the_run_that_worked_alone_is_interrupted_never_the_one_that_opens_
         for _ in range(3):
             assert attach_once(board, LATER).socket == ""
         assert attach_once(board, Attach()).socket == "", "a second person waits for the same terminal"
-        assert asks == []
+    assert asks == []
     ended(board, opens)
     assert asked_for(board) is None
     board.put(1, state="working")
@@ -115,7 +115,7 @@ def test_a_person_who_gives_up_in_time_interrupts_nothing(board: Board):
         assert "works alone again" in board.service.give_back(1).message
         with pytest.raises(StateConflict, match="has ended"):
             attach_once(board, LATER)
-        assert asks == []
+    assert asks == []
     assert asked_for(board) is None
 
 
@@ -141,7 +141,7 @@ def test_a_terminal_that_opens_for_a_person_who_gave_up_is_ended_and_the_agent_c
         board.service.give_back(1)
         with board.store.read() as tx:
             assert not job.is_wanted(board.context, tx, ticket, opens)
-        assert asks == [InterruptRequest()]
+    assert asks == [InterruptRequest()]
     ended(board, opens)
     assert asked_for(board) is None
 
