@@ -188,11 +188,12 @@ def _try_proofs(context: Context, project: ProjectContext, draft: PlanDraft) -> 
         for one in plan_checks.commands(draft)
         if one not in checks and context.live.proof_trials.get((tree, one)) is None
     ]
-    until = time.monotonic() + project.config.plans.proof_seconds
     if not todo or not project.config.plans.proof_seconds or sandbox.sandbox(context, project, writable=()) is None:
         return
     target = execution.tree_of(context, project, project.target, CancelToken())
     with contextlib.suppress(SetupFailed, NotTrusted), target as ready:
+        # From here on: [setup] has its own time.
+        until = time.monotonic() + project.config.plans.proof_seconds
         for command in todo:
             left = until - time.monotonic()
             if left <= 0:
