@@ -46,7 +46,7 @@ def test_a_phone_is_enough_from_trust_to_collected_code(browser: Browser, tmp_pa
         page.get_by_role("button", name="Send", exact=True).click()
         expect(state).to_have_text("done")
         page.get_by_role("link", name="Live").click()
-        expect(page.locator("pre.output")).to_contain_text("wrote a.txt")
+        expect(page.locator("pre.output").filter(has_text="wrote a.txt")).to_be_visible()
         page.get_by_role("link", name="Diff").click()
         expect(page.locator(".diff-line.added")).to_contain_text("fine")
 
