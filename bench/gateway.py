@@ -110,8 +110,7 @@ def _translated(report: Report, *, ours: int, direct: int, plain: str, chat: str
 
 def _token(place: GatewayFolder, provider: str) -> str:
     return grant(
-        place,
-        Pass(run=f"bench-{provider}", ticket=1, project=1, agent="bench", provider=provider, budget_usd=1e9),
+        place, Pass(run=f"bench-{provider}", ticket=1, project=1, agent="bench", provider=provider, budget_usd=1e9)
     )
 
 

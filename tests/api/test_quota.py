@@ -158,11 +158,7 @@ def test_the_bodies_that_are_on_their_way_have_one_budget(served: Served, guarde
     token = served.board.token_of_agent()[1]
 
     async def play() -> None:
-        first, second, hook = (
-            Sender(guarded, token),
-            Sender(guarded, token),
-            Sender(guarded, path="/v1/forge/hook"),
-        )
+        first, second, hook = (Sender(guarded, token), Sender(guarded, token), Sender(guarded, path="/v1/forge/hook"))
         await first.sends(b"x" * 150)
         await second.sends(b"x" * 100)
         assert await second.status() == 429

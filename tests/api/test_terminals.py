@@ -85,11 +85,7 @@ def test_an_unknown_ticket_is_refused_whatever_size_is_named(served: Served, siz
 
 @pytest.mark.parametrize(
     ("host", "scheme", "may"),
-    [
-        ("127.0.0.1:6670", "ws", True),
-        ("192.168.1.5:6680", "ws", False),
-        ("192.168.1.5:6680", "wss", True),
-    ],
+    [("127.0.0.1:6670", "ws", True), ("192.168.1.5:6680", "ws", False), ("192.168.1.5:6680", "wss", True)],
     ids=["this-machine", "plain-network", "encrypted"],
 )
 def test_what_is_typed_does_not_cross_a_plain_network(host: str, scheme: str, may: bool):

@@ -315,13 +315,7 @@ def test_doctor_ends_with_one_when_something_is_wrong(legion, short_folder: Path
 
 @pytest.mark.parametrize(
     ("states", "code"),
-    [
-        (["done", "done"], 0),
-        (["done", "failed"], 1),
-        (["done", "stopped"], 1),
-        (["done", "parked"], 1),
-        ([], 0),
-    ],
+    [(["done", "done"], 0), (["done", "failed"], 1), (["done", "stopped"], 1), (["done", "parked"], 1), ([], 0)],
 )
 def test_wait_tells_how_it_went_by_its_exit_code(legion, board: Board, states, code):
     for id, state in enumerate(states, 1):

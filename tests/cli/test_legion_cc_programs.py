@@ -135,12 +135,7 @@ def test_the_control_api_shows_and_changes_the_default_provider(board: Board, se
     def ask(method: str, path: str, body: object = None) -> object:
         return server.over_socket.line.ask(method, path, body=body)
 
-    assert ask("GET", "/legion/status") == {
-        "target_url": None,
-        "api_format": None,
-        "model": None,
-        "configured": False,
-    }
+    assert ask("GET", "/legion/status") == {"target_url": None, "api_format": None, "model": None, "configured": False}
     wanted = {"target_url": "https://relay.example.test", "api_key": "sk-1", "api_format": "anthropic_bearer"}
     assert ask("POST", "/legion/config", wanted) == {"ok": True}
     assert ask("POST", "/legion/config", {"model": "opus"}) == {"ok": True}

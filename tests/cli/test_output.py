@@ -29,8 +29,7 @@ from legion.cli.base.output import (
 from legion.cli.base.progress import progress
 
 HOSTILE = st.one_of(
-    st.text(),
-    st.text(alphabet="\x1b[]0;31mA\x07\\\x9b\x9d\n\r\t\u202e\u2066\u200d🎉漢é\ufe0f", max_size=200),
+    st.text(), st.text(alphabet="\x1b[]0;31mA\x07\\\x9b\x9d\n\r\t\u202e\u2066\u200d🎉漢é\ufe0f", max_size=200)
 )
 
 

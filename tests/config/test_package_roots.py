@@ -23,19 +23,13 @@ LAYOUTS = {
         {"pyproject.toml": SETUPTOOLS + '[tool.setuptools.package-dir]\n"a.b" = "lib/a/b"', "lib/a/b/c.py": ""},
         "$PWD/lib",
     ),
-    "setup.py": (
-        {"setup.py": "find_packages('lib'), package_dir={'': 'lib'}", "lib/a.py": ""},
-        "$PWD/lib",
-    ),
+    "setup.py": ({"setup.py": "find_packages('lib'), package_dir={'': 'lib'}", "lib/a.py": ""}, "$PWD/lib"),
     "setup.cfg": ({"setup.py": "", "setup.cfg": SETUP_CFG, "lib/a.py": ""}, "$PWD/lib"),
     "poetry": (
         {"pyproject.toml": '[tool.poetry]\npackages = [{include = "foo", from = "lib"}]', "lib/foo/__init__.py": ""},
         "$PWD/lib",
     ),
-    "hatch": (
-        {"pyproject.toml": f'{BUILT}{WHEEL}\npackages = ["code/foo"]', "code/foo/__init__.py": ""},
-        "$PWD/code",
-    ),
+    "hatch": ({"pyproject.toml": f'{BUILT}{WHEEL}\npackages = ["code/foo"]', "code/foo/__init__.py": ""}, "$PWD/code"),
     "pdm": ({"pyproject.toml": BUILT + '[tool.pdm.build]\npackage-dir = "lib"', "lib/foo.py": ""}, "$PWD/lib"),
     "maturin": ({"pyproject.toml": BUILT + '[tool.maturin]\npython-source = "py"', "py/foo.py": ""}, "$PWD/py"),
     "flat": ({"pyproject.toml": BUILT, "foo/__init__.py": ""}, "$PWD"),

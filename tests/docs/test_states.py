@@ -40,10 +40,7 @@ def said(step: str) -> str:
     return sentence if not sentence.startswith(f"{step}(") else WORDLESS[step]
 
 
-WORDLESS = {
-    "Park": "It has to wait for something outside.",
-    "Stop": "A person stops it.",
-}
+WORDLESS = {"Park": "It has to wait for something outside.", "Stop": "A person stops it."}
 
 
 def written(text: str) -> str:

@@ -103,11 +103,7 @@ class Admitted:
 
 
 def admit(
-    state: AdmissionState,
-    wanted: Sequence[StartCandidate],
-    now: float,
-    *,
-    started: Collection[StartCandidate] = (),
+    state: AdmissionState, wanted: Sequence[StartCandidate], now: float, *, started: Collection[StartCandidate] = ()
 ) -> Admitted:
     """Ask for all of them, in this order."""
     one = AdmissionRound(state, now)

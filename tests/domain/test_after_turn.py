@@ -7,14 +7,7 @@ from itertools import product
 import pytest
 
 from legion.domain.runs import MOST_GENERATIONS, Outcome
-from legion.domain.scheduling.after_turn import (
-    AfterTurn,
-    EndTurn,
-    ResumeAt,
-    ResumeTurn,
-    RetryTurn,
-    after_turn,
-)
+from legion.domain.scheduling.after_turn import AfterTurn, EndTurn, ResumeAt, ResumeTurn, RetryTurn, after_turn
 
 GENERATIONS = (1, MOST_GENERATIONS - 1, MOST_GENERATIONS)
 ENDED = EndTurn(report=True, completed=False, ask_budget=False)

@@ -93,11 +93,7 @@ def test_what_a_person_works_on_needs_no_slot_and_takes_none_from_the_squad():
     full = frozenset({(JobKind.RUN, 4)})
     assert decide(
         look(*mine, ticket(4, State.WORKING), ticket(5), jobs=full, slots=1, attended=attended), 0.0
-    ).commands == (
-        run(1),
-        run(2),
-        run(3),
-    )
+    ).commands == (run(1), run(2), run(3))
     sitting = frozenset({(JobKind.RUN, id) for id in attended})
     at_work = [ticket(id, State.WORKING) for id in attended]
     assert decide(look(*at_work, *theirs, jobs=sitting, slots=1, attended=attended), 0.0).commands == (run(4),)

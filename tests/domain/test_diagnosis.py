@@ -161,12 +161,7 @@ def test_silence_counts_only_where_the_gateway_says_that_nobody_thinks():
 
 @pytest.mark.parametrize(
     ("tools", "processes", "silent"),
-    [
-        (["Bash"], 0, True),
-        (["Bash"], None, False),
-        (["Bash", "Task"], 0, False),
-        (["WebFetch"], 0, False),
-    ],
+    [(["Bash"], 0, True), (["Bash"], None, False), (["Bash", "Task"], 0, False), (["WebFetch"], 0, False)],
 )
 def test_a_command_that_is_not_there_any_more_keeps_nobody(tools, processes, silent):
     course = Activity(open=tuple(a_call(tool, n) for n, tool in enumerate(tools)), last_at=LONG_AGO)
@@ -263,9 +258,7 @@ def test_calls_before_the_agent_has_its_message_lead_to_no_further_step():
 TIMES = st.floats(0, 2 * NOW, allow_nan=False)
 RETURNS = st.lists(
     st.tuples(
-        st.booleans(),
-        st.sampled_from(["Bash", "BashOutput", "Read"]),
-        st.none() | st.just(Tally(failed=1, passed=0)),
+        st.booleans(), st.sampled_from(["Bash", "BashOutput", "Read"]), st.none() | st.just(Tally(failed=1, passed=0))
     ),
     max_size=30,
 ).map(lambda rows: tuple(came_back(n, new=new, tool=tool, tests=t) for n, (new, tool, t) in enumerate(rows, 1)))

@@ -18,11 +18,7 @@ from legion.domain.failure_causes import likely_cause, telling_line
         ("OSError: [Errno 30] Read-only file system: 'target/debug'", 101, "only read"),
         ("ssl.SSLCertVerificationError: [SSL: CERTIFICATE_VERIFY_FAILED]", 1, "SSL_CERT_FILE"),
         ("invalid peer certificate: UnknownIssuer", 2, "SSL_CERT_FILE"),
-        (
-            "ProxyError\n[The sandbox refused index.example.org: it is in no list]",
-            1,
-            "`sandbox.allow`",
-        ),
+        ("ProxyError\n[The sandbox refused index.example.org: it is in no list]", 1, "`sandbox.allow`"),
         ("no module\n[The sandbox refused index.example.org: it is in no list]", 1, "let it reach index.example.org"),
         ("No space left on device\n[The sandbox refused index.example.org: it is in no list]", 1, "disk"),
         ("E   Left contains 2 more items: {'http://': 'http://127.0.0.1:3128'}", 1, "env -u HTTP_PROXY"),

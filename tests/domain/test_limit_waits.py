@@ -50,11 +50,7 @@ def test_without_a_reset_each_limited_run_in_a_row_doubles_the_pause():
     assert wakes_at(NOW, None, runs(limited, limited, Outcome.FINISHED, None)) == NOW + FIRST_PAUSE
 
 
-@given(
-    st.floats(0, 1e9),
-    st.none() | st.floats(0, 2e9),
-    st.lists(st.sampled_from(Outcome), max_size=12),
-)
+@given(st.floats(0, 1e9), st.none() | st.floats(0, 2e9), st.lists(st.sampled_from(Outcome), max_size=12))
 def test_nothing_wakes_in_the_past_or_never(now, reset, outcomes):
     moment = wakes_at(now, reset, runs(*outcomes, None))
     assert now < moment <= max(now, reset or 0) + max(LONGEST_PAUSE, AFTER_RESET)

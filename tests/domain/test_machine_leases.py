@@ -38,12 +38,7 @@ def test_a_machine_starts_nothing_after_a_while_and_stops_after_another(silent, 
     assert phase(sent=1000.0, now=1000.0 + silent, times=TIMES) is expected
 
 
-@given(
-    machine=st.floats(0, 1e6),
-    head=st.floats(0, 1e6),
-    travel=st.floats(0, 300),
-    later=st.floats(0, 300),
-)
+@given(machine=st.floats(0, 1e6), head=st.floats(0, 1e6), travel=st.floats(0, 300), later=st.floats(0, 300))
 def test_a_machine_has_stopped_before_the_head_gives_its_runs_away(machine, head, travel, later):
     """The clocks start anywhere; a beat that was sent at 0 arrives after `travel`, and is the last one."""
     leases = HeadLeases(TIMES)

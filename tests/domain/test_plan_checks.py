@@ -50,10 +50,7 @@ def test_a_sound_draft_has_no_findings():
         ((ticket("a", new_files=("n",)), ticket("b", new_files=("n",))), [(FindingKind.OVERLAP, "b")]),
         ((ticket("a", files=("lib",)), ticket("b", files=("lib/a.py",))), [(FindingKind.OVERLAP, "b")]),
         ((ticket("a", files=("app.py",)), ticket("b", "a", files=("app.py",))), []),
-        (
-            (ticket("a", files=("app.py",)), ticket("b", "a"), ticket("c", "b", files=("app.py",))),
-            [],
-        ),
+        ((ticket("a", files=("app.py",)), ticket("b", "a"), ticket("c", "b", files=("app.py",))), []),
         ((ticket("a", new_files=("1", "2", "3", "4")),), [(FindingKind.SIZE, "a")]),
         ((ticket("a", lines=101),), [(FindingKind.SIZE, "a")]),
     ],

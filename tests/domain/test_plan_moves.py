@@ -44,10 +44,7 @@ MOVES: dict[str, tuple[Move, dict[str, str]]] = {
         dict.fromkeys(("ready", "faulty", "partly", "failed"), "planning"),
     ),
     "retried": (plans.retried, {"failed": "planning"}),
-    "dropped": (
-        plans.dropped,
-        dict.fromkeys(("planning", "asking", "ready", "faulty", "partly", "failed"), "dropped"),
-    ),
+    "dropped": (plans.dropped, dict.fromkeys(("planning", "asking", "ready", "faulty", "partly", "failed"), "dropped")),
 }
 
 
@@ -106,12 +103,7 @@ READY = replace(PLAN, state=PlanState.READY)
 
 @pytest.mark.parametrize(
     ("keys", "approved", "wanted"),
-    [
-        ((), (), ("a", "b", "c")),
-        (("c", "a"), (), ("a", "c")),
-        (("b",), ("a",), ("b",)),
-        ((), ("a", "b"), ("c",)),
-    ],
+    [((), (), ("a", "b", "c")), (("c", "a"), (), ("a", "c")), (("b",), ("a",), ("b",)), ((), ("a", "b"), ("c",))],
 )
 def test_what_is_approved_now_is_all_that_is_left_or_a_choice(keys, approved, wanted):
     assert approval(READY, keys, approved) == wanted

@@ -84,11 +84,9 @@ def test_a_condition_is_decided_once_and_for_all_when_its_tickets_have_ended(res
             for later in [*ENDED, None] if other is not None and other not in ENDED else [other]:
                 assert holds(result, "x", negated, [seen[0], SeenResult(state=later)]) is decided
     done, failed = SeenResult(state=State.DONE, word="X"), SeenResult(state=State.FAILED)
-    expected = {
-        StepResult.LANDED: (True, False),
-        StepResult.FAILED: (False, True),
-        StepResult.WORD: (True, False),
-    }[result]
+    expected = {StepResult.LANDED: (True, False), StepResult.FAILED: (False, True), StepResult.WORD: (True, False)}[
+        result
+    ]
     both = (holds(result, "x", negated, [done]), holds(result, "x", negated, [failed]))
     flipped = result is StepResult.WORD and negated
     assert both == ((False, False) if flipped else tuple(one is not negated for one in expected))

@@ -35,15 +35,7 @@ from legion.domain.tickets.ticket import (
 )
 
 STEPS: list[Step] = [
-    *(
-        Submit(),
-        Start("c"),
-        StartPointUsed(),
-        Inspect(),
-        Propose(Change(base="b", commit="c")),
-        Prove(),
-        AskReview(),
-    ),
+    *(Submit(), Start("c"), StartPointUsed(), Inspect(), Propose(Change(base="b", commit="c")), Prove(), AskReview()),
     *(Approve(), Land("c"), Confirm("c"), Resume("why"), Unpark(), Fail("why"), Stop(), Retry()),
     Rewind(StartPoint(base="b", tree="t"), "why"),
     *(TryAgain("why", "feedback", cause=cause) for cause in Cause),
@@ -78,8 +70,7 @@ def test_every_kind_of_event_is_a_fact_or_names_its_rule():
 
 
 @pytest.mark.parametrize(
-    ("by", "rule"),
-    [("person", Rule.PERSON), ("silence", Rule.SILENCE_ANSWERS), ("end", Rule.MOOT_IS_WITHDRAWN)],
+    ("by", "rule"), [("person", Rule.PERSON), ("silence", Rule.SILENCE_ANSWERS), ("end", Rule.MOOT_IS_WITHDRAWN)]
 )
 def test_who_settled_a_question_says_by_which_rule(by: str, rule: Rule):
     assert rules.decided_by(Event(n=1, at=0.0, kind=EventKind.QUESTION_SETTLED, data={"by": by})) == rule.value

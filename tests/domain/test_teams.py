@@ -25,11 +25,7 @@ def test_a_crew_knows_who_advises_who_builds_and_who_reads():
     assert [stage.key for stage in made.advisers] == ["tech_lead"]
     assert made.builder.role is ENGINEER
     assert [stage.key for stage in made.readers] == ["qa", "tech_lead-read"]
-    assert [made.stage(key) for key in ("", "qa", "tech_lead-read", "nobody")] == [
-        made.builder,
-        *made.readers,
-        None,
-    ]
+    assert [made.stage(key) for key in ("", "qa", "tech_lead-read", "nobody")] == [made.builder, *made.readers, None]
 
 
 @pytest.mark.parametrize("parts", [parts for size in range(1, 4) for parts in product(RolePart, repeat=size)])

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from legion.domain.review.protected_files import left_by_tools
 
-NEW = [
-    "src/a.py",
-    "src/__pycache__/a.cpython-311.pyc",
-    ".coverage",
-    "web/node_modules/x/a.js",
-    "a/target/debug/x.d",
-]
+NEW = ["src/a.py", "src/__pycache__/a.cpython-311.pyc", ".coverage", "web/node_modules/x/a.js", "a/target/debug/x.d"]
 
 
 def test_new_files_of_tools_are_found():

@@ -56,8 +56,7 @@ def test_an_assertion_that_moved_or_was_rewritten_is_no_sign(path, line):
 
 
 @pytest.mark.parametrize(
-    "empty",
-    ["assert True", "assert 1 == 1", "self.assertTrue(True)", "expect(true).toBe(true)", "assert_eq!(1, 1);"],
+    "empty", ["assert True", "assert 1 == 1", "self.assertTrue(True)", "expect(true).toBe(true)", "assert_eq!(1, 1);"]
 )
 def test_an_assertion_that_says_nothing_replaces_none(empty):
     assert signs(edit("tests/test_a.py", "    assert total == 3", f"    {empty}")) == [Sign.FEWER_ASSERTIONS]

@@ -148,10 +148,7 @@ def test_a_request_that_is_too_long_is_answered(acp: Stage, first: str):
 @attack(Attacker.PROGRAM, Door.BOUNDS)
 def test_an_answer_that_is_too_long_ends_the_turn_with_that_sentence(acp: Stage):
     result = left_behind(acp, acp.start("huge-answer"))
-    assert (result.outcome, result.message) == (
-        EndKind.FAILED,
-        "A line of 20 MB was skipped: at most 16 MB are read.",
-    )
+    assert (result.outcome, result.message) == (EndKind.FAILED, "A line of 20 MB was skipped: at most 16 MB are read.")
 
 
 @attack(Attacker.PROGRAM, Door.BOUNDS)

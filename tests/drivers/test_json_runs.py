@@ -43,8 +43,7 @@ def test_a_program_that_stays_after_the_end_of_its_turn_is_ended(stage: Stage):
 
 
 @pytest.mark.parametrize(
-    ("prompt", "message"),
-    [("fail it broke", "it broke"), ("die", "Small ended without a result (exit code 3).")],
+    ("prompt", "message"), [("fail it broke", "it broke"), ("die", "Small ended without a result (exit code 3).")]
 )
 def test_a_failed_turn_is_reported(stage: Stage, prompt: str, message: str):
     result = stage.bench.result(stage.start(prompt))

@@ -12,13 +12,7 @@ from legion.drivers import registry
 from legion.drivers.json_lines.driver import READERS
 from legion.drivers.profile import ProgramUnusable
 from legion.drivers.programs import catalog, locate
-from legion.drivers.programs.description import (
-    JSON_READERS,
-    AbilityPart,
-    DriverKind,
-    ProgramDescription,
-    described,
-)
+from legion.drivers.programs.description import JSON_READERS, AbilityPart, DriverKind, ProgramDescription, described
 from legion.drivers.turns import profile
 from tests.support.codebase import SOURCE
 
@@ -63,10 +57,7 @@ def test_a_description_survives_the_spec_of_a_run():
         ({"tried": "yes"}, "In f, `tried` must be true or false."),
         ({"title": 3}, "In f, `title` must be text."),
         ({"program": {"run": "x"}}, "In f, `program.run` must be a list of texts."),
-        (
-            {"program": {}},
-            "In f, `program.run` is missing: list the words",
-        ),
+        ({"program": {}}, "In f, `program.run` is missing: list the words"),
         (
             {"driver": "json", "json": {"reader": "amp"}},
             "In f, `json.reader` must name the reader of its lines: codex or pi.",

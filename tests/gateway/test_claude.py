@@ -61,10 +61,7 @@ def claude(ground: Path, gateway: Running, token: str) -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
 def test_claude_code_works_through_the_gateway(ground):
-    with (
-        playing(ground / "scripts", ground / "rehearsal") as model,
-        running(ground / "gateway") as gateway,
-    ):
+    with playing(ground / "scripts", ground / "rehearsal") as model, running(ground / "gateway") as gateway:
         gateway.provide(model.url)
         run, token = gateway.grant(budget_usd=5.0)
         result = claude(ground, gateway, token)
@@ -83,10 +80,7 @@ def test_claude_code_works_through_the_gateway(ground):
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
 @pytest.mark.parametrize("kind", sampled([ProviderDialect.OPENAI_CHAT, ProviderDialect.OPENAI_RESPONSES], 1))
 def test_claude_code_works_with_a_provider_that_speaks_another_dialect(ground, kind):
-    with (
-        playing(ground / "scripts", ground / "rehearsal") as model,
-        running(ground / "gateway") as gateway,
-    ):
+    with playing(ground / "scripts", ground / "rehearsal") as model, running(ground / "gateway") as gateway:
         gateway.provide(model.url, kind=kind, models={"*": "gpt-5-mini"})
         run, token = gateway.grant()
         result = claude(ground, gateway, token)
@@ -105,10 +99,7 @@ def test_claude_code_works_with_a_provider_that_speaks_another_dialect(ground, k
 @pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
 def test_claude_code_stops_at_once_when_the_budget_is_reached(ground):
-    with (
-        playing(ground / "scripts", ground / "rehearsal") as model,
-        running(ground / "gateway") as gateway,
-    ):
+    with playing(ground / "scripts", ground / "rehearsal") as model, running(ground / "gateway") as gateway:
         gateway.provide(model.url)
         run, token = gateway.grant(budget_usd=1.0, spent_usd=1.0)
         result = claude(ground, gateway, token)
@@ -120,10 +111,7 @@ def test_claude_code_stops_at_once_when_the_budget_is_reached(ground):
 @pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
 def test_claude_code_stops_at_once_at_a_model_that_its_run_may_not_use(ground):
-    with (
-        playing(ground / "scripts", ground / "rehearsal") as model,
-        running(ground / "gateway") as gateway,
-    ):
+    with playing(ground / "scripts", ground / "rehearsal") as model, running(ground / "gateway") as gateway:
         gateway.provide(model.url)
         run, token = gateway.grant(models=("claude-haiku-*",))
         result = claude(ground, gateway, token)

@@ -35,13 +35,7 @@ def elsewhere() -> Iterator[Upstream]:
 @pytest.mark.parametrize(("caller", "kind"), PAIRS)
 @pytest.mark.parametrize(
     ("status", "after", "outcome"),
-    [
-        (401, None, {401}),
-        (429, None, {429}),
-        (429, "17", {429}),
-        (529, None, {529, 503}),
-        (500, None, {500}),
-    ],
+    [(401, None, {401}), (429, None, {429}), (429, "17", {429}), (529, None, {529, 503}), (500, None, {500})],
 )
 def test_an_error_is_one_to_every_caller(gateway, upstream, caller, kind, status, after, outcome):
     gateway.provide(upstream.url, kind=kind)

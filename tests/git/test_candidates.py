@@ -345,13 +345,7 @@ def test_a_message_in_another_encoding_keeps_its_bytes(grounds: Grounds):
         tree, parents = hub.tree_of(grounds.target), (grounds.target,)
         return hub.content(
             write_commit(
-                hub,
-                tree=tree,
-                parents=parents,
-                author=stamp,
-                committer=stamp,
-                message=message,
-                encoding=encoding,
+                hub, tree=tree, parents=parents, author=stamp, committer=stamp, message=message, encoding=encoding
             )
         )
 

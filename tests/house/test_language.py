@@ -48,10 +48,7 @@ NOUNS = {
 }
 """A file is named after a thing. These names end in -ing and are things."""
 
-DEBTS: dict[str, tuple[str, ...]] = {
-    "src/legion/domain": ("mend", "nobody"),
-    "src/legion/jobs/agent": ("goes on",),
-}
+DEBTS: dict[str, tuple[str, ...]] = {"src/legion/domain": ("mend", "nobody"), "src/legion/jobs/agent": ("goes on",)}
 """Stored texts that keep their old words: values of rules in the database, and a heading that running agents have."""
 
 

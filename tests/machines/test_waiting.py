@@ -49,11 +49,7 @@ class Waiting:
             return self.wanted.is_set()
 
         made = remote.run_to_end(
-            context,
-            run,
-            job=lambda: job_of(context, project, ticket, run),
-            wanted=wanted,
-            on_event=lambda event: None,
+            context, run, job=lambda: job_of(context, project, ticket, run), wanted=wanted, on_event=lambda event: None
         )
         self.ended.append(made)
 

@@ -212,11 +212,7 @@ def test_a_client_reaches_what_is_allowed(sandboxed: Workbench, internet: tuple[
     proxy = f"http://127.0.0.1:{port}"
     bridge = NetworkBridge(egress=ALLOWED, upstream=UpstreamProxy(http=proxy, https=proxy))
     box = Sandbox(
-        home=HOME,
-        writable=(sandboxed.worktree,),
-        readable=tuple(tools),
-        network=SandboxNetwork.NONE,
-        bridge=bridge,
+        home=HOME, writable=(sandboxed.worktree,), readable=tuple(tools), network=SandboxNetwork.NONE, bridge=bridge
     )
     path = f"{Path.home()}/.cargo/bin:{ENV['PATH']}"
     rustup = {"RUSTUP_HOME": str(Path.home() / ".rustup"), "PATH": path}

@@ -102,7 +102,7 @@ def test_what_lands_is_what_was_tested_and_each_mode_shapes_a_history_that_says_
     shown = project.landed_titles()
     if mode == "rebase":
         assert [line for line in shown if "step" in line] == [
-            *("a second step", "a first step", "another step", "another step"),
+            *("a second step", "a first step", "another step", "another step")
         ]
     else:
         assert shown[:2] == ["Write two files", "Write another"]

@@ -86,9 +86,7 @@ def test_a_kill_of_the_daemon_costs_a_planner_nothing(tmp_path: Path, point: Poi
         until_seen(one, lambda: not list(project.worktrees.glob("plan-*")), "that the planner's tree is gone")
 
 
-def test_an_author_killed_in_a_stage_starts_it_again_and_a_dropped_planner_is_stopped(
-    tmp_path: Path,
-):
+def test_an_author_killed_in_a_stage_starts_it_again_and_a_dropped_planner_is_stopped(tmp_path: Path):
     """In its second stage the daemon is killed, and then the author's own process."""
     (tmp_path / "gates").mkdir()
     gate, again = Gate(tmp_path / "gates", "plan"), tmp_path / "gates/again"

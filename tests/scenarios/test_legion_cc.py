@@ -137,9 +137,7 @@ def test_a_stop_ends_the_agent_and_a_landed_ticket_tells_what_it_changed(tmp_pat
         (dependency,) = tool.get(f"deps?ticket_id={later}")[1]["dependencies"]
         assert dependency["merge_status"] == "merged"
         assert dependency["log_tail"] == "printed"
-        assert dependency["diff_summary"] == [
-            {"path": "new.txt", "status": "added", "additions": 2, "deletions": 0},
-        ]
+        assert dependency["diff_summary"] == [{"path": "new.txt", "status": "added", "additions": 2, "deletions": 0}]
         working = next(line for line in tool.get("status")[1]["tickets"] if line["id"] == later)
         assert (working["assigned_worker"], working["summary"]) == (later, "nearly")
         assert tool.post("stop", worker_id=later) == (200, {"status": "stopped"})

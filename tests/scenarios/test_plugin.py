@@ -97,11 +97,7 @@ def test_a_conversation_of_the_person_sees_the_board_uses_the_tools_and_hears_th
     assert installed.returncode == 0, installed.stderr
     assert house.cli(*show, cwd=project.repository.root, extra=own).stdout == f"user: {config}/skills/legion\n"
 
-    env = {
-        "PYTHONPATH": str(SOURCE),
-        "PATH": os.environ["PATH"],
-        "LEGION_CONFIG": str(house.settings),
-    }
+    env = {"PYTHONPATH": str(SOURCE), "PATH": os.environ["PATH"], "LEGION_CONFIG": str(house.settings)}
     allowed = ("--allowedTools", "mcp__plugin_legion_legion")
     with claude.talk(*allowed, **env) as talk:
         first = talk.say("/legion:status")

@@ -19,9 +19,7 @@ from tests.scenarios.test_acting import (
 from tests.scenarios.test_bad_input import (
     test_any_title_goes_through_to_the_landed_commit_and_to_no_terminal_as_it_is as test_any_title_goes_through,
 )
-from tests.scenarios.test_landing import (
-    test_one_bad_change_does_not_hold_up_the_others as test_one_bad_change,
-)
+from tests.scenarios.test_landing import test_one_bad_change_does_not_hold_up_the_others as test_one_bad_change
 from tests.scenarios.test_landing import (
     test_two_that_touch_the_same_lines_both_land_after_one_resolves as test_two_that_touch_the_same_lines,
 )

@@ -35,11 +35,7 @@ def test_an_agent_hears_that_its_edits_of_what_setup_made_do_not_land(make: Call
     if grep -q -- '- made.txt' "$LEGION_BRIEFING"; then echo c > c.txt; else touch -d @0 made.txt; rm -r deps; fi
     """
     quiet, loud, vain = project.dispatch_all(
-        [
-            new("quiet", "cat made.txt deps/lib.txt > b.txt"),
-            new("loud", agent),
-            new("in vain", only, max_attempts=2),
-        ]
+        [new("quiet", "cat made.txt deps/lib.txt > b.txt"), new("loud", agent), new("in vain", only, max_attempts=2)]
     )
     project.until_settled()
     assert (project.landed("a.txt"), project.landed("b.txt")) == ("a\n", "made\n")

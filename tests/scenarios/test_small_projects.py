@@ -91,8 +91,7 @@ PROJECTS = {
         },
     ),
     "namespace package": Small(
-        "python3",
-        {"pyproject.toml": toml(), "src/corp/shop/__init__.py": CODE, **python("corp.shop")},
+        "python3", {"pyproject.toml": toml(), "src/corp/shop/__init__.py": CODE, **python("corp.shop")}
     ),
     "hatch": Small("python3", {"pyproject.toml": toml(build=HATCH), "src/shop/__init__.py": CODE, **python()}),
     "tox": Small(
@@ -109,11 +108,7 @@ PROJECTS = {
     ),
     "poetry": Small(
         "poetry",
-        {
-            "pyproject.toml": toml(f"[tool.poetry]\n{POETRY_DEV}", POETRY),
-            "shop/__init__.py": CODE,
-            **python(),
-        },
+        {"pyproject.toml": toml(f"[tool.poetry]\n{POETRY_DEV}", POETRY), "shop/__init__.py": CODE, **python()},
         lock="poetry lock -q",
     ),
     "pdm": Small(
@@ -245,12 +240,7 @@ PROJECTS = {
         },
     ),
     "ava": Small(
-        "npm",
-        {
-            "package.json": node("", type="module", devDependencies={"ava": "^5"}),
-            "price.js": ESM,
-            "test.js": AVA,
-        },
+        "npm", {"package.json": node("", type="module", devDependencies={"ava": "^5"}), "price.js": ESM, "test.js": AVA}
     ),
     "tsc": Small(
         "npm",

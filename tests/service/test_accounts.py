@@ -46,9 +46,7 @@ def test_a_request_goes_from_login_to_login_and_a_limited_one_comes_last(board: 
     assert asked("local") == ["local"]
     chooser = Chooser(now=lambda: 0.0)
     targets = route_for(
-        model_access.known_routes(),
-        Pass(run="", ticket=0, project=0, agent="", provider="home", role="", team=""),
-        "m",
+        model_access.known_routes(), Pass(run="", ticket=0, project=0, agent="", provider="home", role="", team=""), "m"
     ).to
     chooser.failed("home", pause=60.0)
     assert [one.provider for one in chooser.order(targets, "conversation")] == ["work", "spare", "home"]

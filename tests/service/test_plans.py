@@ -19,16 +19,7 @@ from legion.wire.agents import HireAgent
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.wire.mail import AnswerQuestion
-from legion.wire.plans import (
-    ApprovePlan,
-    EpicBudget,
-    NamedEpic,
-    NewPlan,
-    RejectPlan,
-    ReplanEpic,
-    SavePlan,
-    SplitTicket,
-)
+from legion.wire.plans import ApprovePlan, EpicBudget, NamedEpic, NewPlan, RejectPlan, ReplanEpic, SavePlan, SplitTicket
 from legion.wire.projects import AddProject
 from legion.wire.tickets import Action
 from tests.support.office import Office, office
@@ -190,10 +181,7 @@ def test_a_planner_asks_once_and_plans_with_the_answers(desk: Office, planner: P
     with desk.context.store.write() as tx:
         job.begin(tx, int(page.plan.id[1:]))
     page = planner.answer(page.plan.id, asked)
-    assert (page.plan.state, page.plan.reason) == (
-        "planning",
-        "no more questions can be asked: answer with the plan",
-    )
+    assert (page.plan.state, page.plan.reason) == ("planning", "no more questions can be asked: answer with the plan")
     assert planner.answer(page.plan.id, TWO).plan.state == "ready"
 
 

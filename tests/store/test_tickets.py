@@ -76,13 +76,7 @@ def test_every_field_of_a_wish_comes_back(store, project):
         add_ticket(tx, project.id)
         created = tickets.create(tx, project.id, FULL_WISH)
     expected = Ticket(
-        id=3,
-        project=project.id,
-        spec=FULL_WISH,
-        state=State.QUEUED,
-        version=1,
-        created_at=tx.now,
-        moved_at=tx.now,
+        id=3, project=project.id, spec=FULL_WISH, state=State.QUEUED, version=1, created_at=tx.now, moved_at=tx.now
     )
     assert created == expected
     with store.read() as tx:

@@ -15,12 +15,7 @@ def live(hub: Hub, tree: Path) -> LiveTree:
 
 
 def confine(
-    argv: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    readable: Sequence[Path],
-    writable: Sequence[Path],
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], readable: Sequence[Path], writable: Sequence[Path]
 ) -> tuple[Sequence[str], Mapping[str, str]]:
     box = Sandbox(home=Path.home(), readable=tuple(readable), writable=tuple(writable), small=True)
     try:

@@ -40,10 +40,7 @@ def _start_keeper(session: Path) -> str:
     keeper = Path(__file__).with_name("postgres_keeper.py")
     # It outlives this worker on purpose: the session's end stops it, not ours.
     child = subprocess.Popen(
-        [sys.executable, keeper, session],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
+        [sys.executable, keeper, session], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
     )
     assert child.stdout is not None
     with child.stdout as out:

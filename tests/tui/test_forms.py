@@ -137,12 +137,7 @@ def test_working_together_starts_with_a_profile_a_branch_and_a_prompt(board: Boa
             await ui.press(*"Tidy", "tab", *"Begin", "tab", *"mine", "tab", *"half-done", "ctrl+s")
             await ui.until(lambda: "new_by_hand" in board.callers.asked)
             wanted = board.callers.sent[board.callers.asked.index("new_by_hand")]["wanted"]
-            assert (wanted.name, wanted.prompt, wanted.profile, wanted.branch) == (
-                "Tidy",
-                "Begin",
-                "mine",
-                "half-done",
-            )
+            assert (wanted.name, wanted.prompt, wanted.profile, wanted.branch) == ("Tidy", "Begin", "mine", "half-done")
             await ui.shows("mine")
             assert isinstance(ui.app.screen, Form), "the daemon does not know this profile, so what was typed is kept"
 

@@ -41,9 +41,7 @@ def server(board: Board) -> Iterator[PageServer]:
 
 def new_server(board: Board) -> PageServer:
     return PageServer(
-        board.data,
-        lambda hosts, behind: make_app(board.callers, token=None, hosts=hosts, behind=behind),
-        local=LOCAL,
+        board.data, lambda hosts, behind: make_app(board.callers, token=None, hosts=hosts, behind=behind), local=LOCAL
     )
 
 

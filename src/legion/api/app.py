@@ -109,11 +109,7 @@ def table(callers: CallerRegistry, waiters: Waiters) -> RouteTable:
             *(routes.route_of(row, perform) for row in rows(OrchestrateOperations).values()),
             GuardedRoute(
                 route=LazyRoute(
-                    events.PATH,
-                    "GET",
-                    lambda: events.events,
-                    summary=events.SUMMARY,
-                    response_class=StreamingResponse,
+                    events.PATH, "GET", lambda: events.events, summary=events.SUMMARY, response_class=StreamingResponse
                 ),
                 open_to=OpenTo.LOOKS,
             ),

@@ -210,12 +210,7 @@ async def _beat(call: MachineCall) -> Response:
 
 
 async def _news(
-    request: Request,
-    head: DialIn,
-    machine: MachineRecord,
-    wanted: MachineBeat,
-    news: asyncio.Event,
-    deadline: float,
+    request: Request, head: DialIn, machine: MachineRecord, wanted: MachineBeat, news: asyncio.Event, deadline: float
 ) -> MachineAnswer | None:
     """Wait for what the machine has to know; None at the deadline, or when the machine has hung up."""
     loop = asyncio.get_running_loop()

@@ -211,11 +211,7 @@ class Family(click.Command):
         self.own.epilog = f"\b\nAlso:\n{listed}\n\n{own.epilog}"
 
     def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         if args and args[0] in self.parts:
             part = _load(self.parts[args[0]])

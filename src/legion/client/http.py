@@ -160,13 +160,7 @@ class DaemonConnection:
             raise Retryable(f"Legion at {address} cannot be reached: {error.strerror or error}.") from None
 
     def _send(
-        self,
-        connection: socket.socket,
-        method: str,
-        path: str,
-        query: Query | None,
-        body: object,
-        accept: str = "",
+        self, connection: socket.socket, method: str, path: str, query: Query | None, body: object, accept: str = ""
     ) -> int:
         """0, or the size of what may not have gone out."""
         host = "localhost" if self.address.socket is not None else _host_header(self.address)

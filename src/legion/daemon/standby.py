@@ -80,10 +80,7 @@ class Leadership:
         files.write_atomic(self._data.head_generation, str(generation))
         keep = functools.partial(_keep, self._lease, self._ended)
         self._keeper = loops.lasting(
-            keep,
-            name="head-lease",
-            stopped=self._ended.wait,
-            failed=lambda name, error: self.failed(name, error),
+            keep, name="head-lease", stopped=self._ended.wait, failed=lambda name, error: self.failed(name, error)
         )
         self._keeper.start()
 

@@ -52,12 +52,7 @@ class GitHub:
     has_pulls = True
 
     def __init__(
-        self,
-        repository: str,
-        token: str | TokenSource,
-        *,
-        url: str = PUBLIC,
-        clock: Callable[[], float] = time.time,
+        self, repository: str, token: str | TokenSource, *, url: str = PUBLIC, clock: Callable[[], float] = time.time
     ) -> None:
         refuse_open_http(url)
         self._name = repository

@@ -48,12 +48,7 @@ def confine_by(box_of: Callable[[Sequence[Path], Sequence[Path], Mapping[str, st
     where that is None."""
 
     def confine(
-        argv: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        readable: Sequence[Path],
-        writable: Sequence[Path],
+        argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], readable: Sequence[Path], writable: Sequence[Path]
     ) -> tuple[Sequence[str], Mapping[str, str]]:
         box = box_of(readable, writable, env)
         if box is None:

@@ -44,11 +44,7 @@ class Relay:
     """A thread with an event loop of its own."""
 
     def __init__(
-        self,
-        root: Path,
-        membership: Membership,
-        head: Callable[[], str],
-        living: Callable[[str], MachineJob | None],
+        self, root: Path, membership: Membership, head: Callable[[], str], living: Callable[[str], MachineJob | None]
     ) -> None:
         """`head`: the address of the head that is used now. `living`: the job of a run that works here now."""
         self._root = root

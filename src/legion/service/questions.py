@@ -146,11 +146,7 @@ def _answer_permission(context: Board, question: Question, choice: str, why: str
     else:
         message = f"{asker} gets the no, and tries another way."
     return Answered(
-        question=question.id,
-        ticket=question.ticket,
-        allowed=allowed,
-        choice=choice if reached else NO,
-        message=message,
+        question=question.id, ticket=question.ticket, allowed=allowed, choice=choice if reached else NO, message=message
     )
 
 

@@ -49,9 +49,7 @@ def opened(root: Path, path: str) -> BinaryIO | None:
     try:
         with _parent(root, path, make=False) as folder:
             handle = os.open(
-                PurePosixPath(path).name,
-                os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
-                dir_fd=folder,
+                PurePosixPath(path).name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
             )
     except OSError:
         return None

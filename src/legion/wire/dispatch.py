@@ -109,11 +109,7 @@ class NewTicket:
         help="A label, or the name, of the machine that its agents work on; may be given again.",
     )
     command: str = described(
-        "",
-        metavar="CMD",
-        needs=AgentNeed.AGENT,
-        see="drivers.md",
-        help="Any program as the agent, for this ticket.",
+        "", metavar="CMD", needs=AgentNeed.AGENT, see="drivers.md", help="Any program as the agent, for this ticket."
     )
     model: str = described("", metavar="M", needs=AgentNeed.MODELS, help="The model the agent should use.")
     max_attempts: int | None = described(

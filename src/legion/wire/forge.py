@@ -191,10 +191,7 @@ class ForgeRows(Table):
         """Add the project's forge, or change it"""
 
     @operation(
-        "DELETE",
-        "/v1/forges",
-        open_to=OpenTo.BROWSER,
-        asks="Remove the forge of {what}? What is there stays there.",
+        "DELETE", "/v1/forges", open_to=OpenTo.BROWSER, asks="Remove the forge of {what}? What is there stays there."
     )
     def remove_forge(self, cwd: Folder) -> wire.projects.Done:
         """Disconnect this project from its forge, and delete the token that Legion kept"""

@@ -303,12 +303,7 @@ class ProjectRows(Table):
     def use_shell(self, wanted: ShellVariables, /) -> Done:
         """Use PATH, proxies, certificates and version managers of the person's shell for a repository's programs"""
 
-    @operation(
-        "DELETE",
-        "/v1/projects",
-        open_to=OpenTo.BROWSER,
-        asks="Remove {what}? Its repository stays as it is.",
-    )
+    @operation("DELETE", "/v1/projects", open_to=OpenTo.BROWSER, asks="Remove {what}? Its repository stays as it is.")
     def remove_project(self, cwd: Folder) -> Done:
         """Remove a project; its repository stays as it is"""
 
@@ -351,10 +346,7 @@ class ProjectRows(Table):
         """What collect would bring; nothing is changed"""
 
     @operation(
-        "POST",
-        "/v1/project/collect",
-        open_to=OpenTo.BROWSER,
-        asks="Bring what landed into {what} of your repository?",
+        "POST", "/v1/project/collect", open_to=OpenTo.BROWSER, asks="Bring what landed into {what} of your repository?"
     )
     def collect(self, where: Where, /) -> CollectResult:
         """Bring landed changes into the person's branch"""

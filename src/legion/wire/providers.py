@@ -145,9 +145,7 @@ class SetRoute(_RouteKey):
     """`legion provider route set`: ask these, one after the other, for a model."""
 
     to: list[str] = described(
-        REQUIRED,
-        argument="PROVIDER[/MODEL]...",
-        help="provider or provider/model, in the order of their turn.",
+        REQUIRED, argument="PROVIDER[/MODEL]...", help="provider or provider/model, in the order of their turn."
     )
     most_usd: float | None = described(
         None, metavar="USD", help="Skip providers that cost more per million output tokens."
@@ -287,10 +285,7 @@ class ProviderRows(Table):
         """Add a provider, or change one"""
 
     @operation(
-        "POST",
-        "/v1/providers/remove",
-        open_to=OpenTo.BROWSER,
-        asks="Remove {what} and the key that was stored for it?",
+        "POST", "/v1/providers/remove", open_to=OpenTo.BROWSER, asks="Remove {what} and the key that was stored for it?"
     )
     def remove_provider(self, wanted: RemoveProvider, /) -> wire.projects.Done:
         """Remove a provider, and the key that Legion stored
@@ -354,12 +349,7 @@ class ProviderRows(Table):
     def add_driver(self, wanted: AddDriver, /) -> wire.projects.Done:
         """Add an agent program, or change a shipped one"""
 
-    @operation(
-        "POST",
-        "/v1/drivers/{name}/remove",
-        open_to=OpenTo.BROWSER,
-        asks="Remove your description of {what}?",
-    )
+    @operation("POST", "/v1/drivers/{name}/remove", open_to=OpenTo.BROWSER, asks="Remove your description of {what}?")
     def remove_driver(self, name: Text, /) -> wire.projects.Done:
         """Remove your own description of an agent program
 

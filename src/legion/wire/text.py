@@ -5,14 +5,7 @@ from __future__ import annotations
 from legion.domain.review.hidden_characters import warning as hidden_warning
 from legion.domain.text import count, reveal
 
-__all__ = [
-    "SHORT_ID",
-    "count",
-    "hidden_warning",
-    "names_a_ticket",
-    "plan_number",
-    "reveal",
-]
+__all__ = ["SHORT_ID", "count", "hidden_warning", "names_a_ticket", "plan_number", "reveal"]
 
 SHORT_ID = 8
 """So many characters of an agent's id are shown, and are enough to call it."""

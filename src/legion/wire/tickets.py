@@ -214,10 +214,7 @@ class TicketRows(Table):
         """Send its change back to its agent with feedback"""
 
     @operation(
-        "POST",
-        "/v1/tickets/{id}/drop",
-        open_to=OpenTo.ACTS,
-        asks="Remove {what} from the board? What it landed stays.",
+        "POST", "/v1/tickets/{id}/drop", open_to=OpenTo.ACTS, asks="Remove {what} from the board? What it landed stays."
     )
     def drop(self, id: TicketId, /) -> Acted:
         """Remove it from the board"""

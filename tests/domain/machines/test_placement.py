@@ -97,10 +97,7 @@ def test_of_two_places_the_cheaper_one_is_taken_whatever_their_order():
 
 def test_every_taken_slot_makes_a_place_more_expensive():
     for wanted, one in product(WISHES, ONE_PLACE):
-        more = (
-            replace(one, builders=one.builders + 1),
-            replace(one, readers=one.readers + 1),
-        )
+        more = (replace(one, builders=one.builders + 1), replace(one, readers=one.readers + 1))
         assert all(cost(wanted, other) > cost(wanted, one) for other in more)
 
 

@@ -119,11 +119,7 @@ def test_codex_reaches_an_anthropic_provider():
 def test_opencode_reaches_an_anthropic_provider():
     body = translated(CHAT, ANTHROPIC, OPENCODE)
     assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
-    assert body["messages"][0]["content"][1]["source"] == {
-        "type": "base64",
-        "media_type": "image/png",
-        "data": PICTURE,
-    }
+    assert body["messages"][0]["content"][1]["source"] == {"type": "base64", "media_type": "image/png", "data": PICTURE}
     assert [one["type"] for one in body["messages"][1]["content"]] == ["text", "tool_use", "tool_use"]
     results = body["messages"][2]["content"]
     assert [(one["type"], one["tool_use_id"]) for one in results] == [
@@ -215,11 +211,7 @@ def test_thinking_is_off_where_a_turn_in_progress_came_without_its_thoughts():
     items[2]["encrypted_content"] = signatures.packed("ls will do.", "EqQB==")
     body = translated(RESPONSES, ANTHROPIC, {**CODEX, "input": items})
     assert body["thinking"]["type"] == "enabled"
-    assert body["messages"][1]["content"][0] == {
-        "type": "thinking",
-        "thinking": "ls will do.",
-        "signature": "EqQB==",
-    }
+    assert body["messages"][1]["content"][0] == {"type": "thinking", "thinking": "ls will do.", "signature": "EqQB=="}
 
 
 def test_a_thought_goes_back_to_its_maker_whole_and_to_nobody_else():
@@ -251,11 +243,7 @@ def test_a_thought_goes_back_to_its_maker_whole_and_to_nobody_else():
 
 
 def test_results_of_tools_come_before_everything_else_for_anthropic():
-    messages = [
-        *OPENCODE["messages"][:4],
-        {"role": "user", "content": "Wait."},
-        OPENCODE["messages"][4],
-    ]
+    messages = [*OPENCODE["messages"][:4], {"role": "user", "content": "Wait."}, OPENCODE["messages"][4]]
     last = translated(CHAT, ANTHROPIC, {**OPENCODE, "messages": messages})["messages"][-1]
     assert [one["type"] for one in last["content"]] == ["tool_result", "tool_result", "text"]
 

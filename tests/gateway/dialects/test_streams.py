@@ -21,11 +21,7 @@ from legion.gateway.dialects.registry import PROVIDER_DIALECTS, Dialect, StreamR
 from legion.gateway.dialects.sse import Splitter
 from tests.gateway.dialects.bodies import ANTHROPIC_STREAM, CHAT_STREAM, RESPONSES_STREAM, Json, sse
 
-STREAMS = {
-    Dialect.ANTHROPIC: ANTHROPIC_STREAM,
-    Dialect.CHAT: CHAT_STREAM,
-    Dialect.RESPONSES: RESPONSES_STREAM,
-}
+STREAMS = {Dialect.ANTHROPIC: ANTHROPIC_STREAM, Dialect.CHAT: CHAT_STREAM, Dialect.RESPONSES: RESPONSES_STREAM}
 
 
 def read(dialect: Dialect, stream: bytes) -> list[Event]:

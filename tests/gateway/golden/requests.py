@@ -345,9 +345,4 @@ GEMINI: dict[str, Json] = {
     ),
 }
 
-REQUESTS = {
-    Dialect.ANTHROPIC: ANTHROPIC,
-    Dialect.CHAT: CHAT,
-    Dialect.RESPONSES: RESPONSES,
-    Dialect.GEMINI: GEMINI,
-}
+REQUESTS = {Dialect.ANTHROPIC: ANTHROPIC, Dialect.CHAT: CHAT, Dialect.RESPONSES: RESPONSES, Dialect.GEMINI: GEMINI}

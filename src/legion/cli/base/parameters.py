@@ -33,9 +33,7 @@ class TicketNumber(click.ParamType[int]):
         digits = str(value).removeprefix("#")
         if not (digits.isascii() and digits.isdigit() and 1 <= int(digits[:20]) <= BIGGEST):
             self.fail(
-                f"`{sanitize(str(value))[:40]}` is no ticket number; `legion status` shows the numbers",
-                param,
-                ctx,
+                f"`{sanitize(str(value))[:40]}` is no ticket number; `legion status` shows the numbers", param, ctx
             )
         return int(digits)
 

@@ -24,13 +24,7 @@ from legion.wire.forge import Assigned, AssignedLine, AssignIssues
 @click.argument("issues", metavar="[ISSUE...]", type=click.IntRange(1, BIGGEST), nargs=-1)
 @click.option("--briefing-file", default="", metavar="PATH", help="The same from a file.")
 @click.option("-w", "--watch", is_flag=True, help="Follow the tickets until nothing more happens by itself.")
-def assign(
-    call: CommandCall,
-    issues: tuple[int, ...],
-    briefing_file: str,
-    watch: bool,
-    **given: Any,
-) -> int:
+def assign(call: CommandCall, issues: tuple[int, ...], briefing_file: str, watch: bool, **given: Any) -> int:
     """Make a ticket of each of these issues of the project's forge.
 
     An issue that another branch claims already is left alone. Ends with 1 if none became a ticket. With --watch the

@@ -43,12 +43,7 @@ _NOTE: Columns[NoteLine] = (
     Column("author", lambda one: f"{one.author}, {clock(one.created_at)}", Colour.DIM),
     Column("text", _text),
 )
-_MEMORY: Columns[NoteLine] = (
-    _ID,
-    Column("origin", _origin, Colour.DIM),
-    _SCOPE,
-    Column("text", lambda one: one.text),
-)
+_MEMORY: Columns[NoteLine] = (_ID, Column("origin", _origin, Colour.DIM), _SCOPE, Column("text", lambda one: one.text))
 _LESSON: Columns[NoteLine] = (
     _ID,
     Column(

@@ -36,11 +36,7 @@ class MachineImage:
 def compose_file(machine: MachineImage) -> str:
     """A file for `docker compose`; it builds the image, too."""
     return _COMPOSE.format(
-        name=machine.name,
-        image=_quoted(machine.image),
-        version=machine.version,
-        data=DATA,
-        grace=GRACE_SECONDS,
+        name=machine.name, image=_quoted(machine.image), version=machine.version, data=DATA, grace=GRACE_SECONDS
     )
 
 

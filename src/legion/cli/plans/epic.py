@@ -19,12 +19,7 @@ from legion.wire.errors import BadInput
 from legion.wire.plans import EpicBudget, EpicGate, EpicPage, EpicStageLine, NamedEpic
 
 _BAR = 30
-_STAGE_COLOURS = {
-    "working": Colour.CYAN,
-    "asking": Colour.YELLOW,
-    "done": Colour.GREEN,
-    "failed": Colour.RED,
-}
+_STAGE_COLOURS = {"working": Colour.CYAN, "asking": Colour.YELLOW, "done": Colour.GREEN, "failed": Colour.RED}
 _GATES = ("auto", "person", "project")
 _VERBS = {
     "create": "The first ticket makes an epic: legion dispatch --epic {name}, or legion plan --epic {name} GOAL.",

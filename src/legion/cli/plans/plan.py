@@ -47,13 +47,7 @@ def _rows(found: PlanList, width: int) -> list[Row]:
 @click.option("--print", "prints", is_flag=True, help="With `edit`: print the text that it would open.")
 @_WAIT
 def plan(
-    call: CommandCall,
-    words: tuple[str, ...],
-    file: str | None,
-    issues: str,
-    prints: bool,
-    wait: bool,
-    **given: Any,
+    call: CommandCall, words: tuple[str, ...], file: str | None, issues: str, prints: bool, wait: bool, **given: Any
 ) -> int:
     """Have a planner propose tickets for a goal. Nothing starts until you approve: `legion approve P3`.
 

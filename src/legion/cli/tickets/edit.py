@@ -77,14 +77,7 @@ def edit(call: CommandCall, id: int, **options: Any) -> None:
 @click.option("--stuck", is_flag=True, help="Get it moving whatever it is stuck in, also an agent at work.")
 @click.option("--one", is_flag=True, help="One ticket: a second word is TEXT, also if it is a number.")
 @_edit_options
-def retry(
-    call: CommandCall,
-    words: tuple[str, ...],
-    feedback: str,
-    stuck: bool,
-    one: bool,
-    **options: Any,
-) -> None:
+def retry(call: CommandCall, words: tuple[str, ...], feedback: str, stuck: bool, one: bool, **options: Any) -> None:
     """Give tickets another attempt, with a text for their agents: what they should do differently.
 
     A failed or stopped ticket starts again with a fresh count of attempts, and with other texts if you like. A change

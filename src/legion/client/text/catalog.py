@@ -23,11 +23,7 @@ _SHORT = 5
 
 
 def _state(one: ProjectLine) -> str:
-    known = (
-        ("paused", one.paused),
-        ("not trusted", not one.trusted),
-        (count(len(one.notes), "note"), bool(one.notes)),
-    )
+    known = (("paused", one.paused), ("not trusted", not one.trusted), (count(len(one.notes), "note"), bool(one.notes)))
     return ", ".join(text for text, holds in known if holds)
 
 

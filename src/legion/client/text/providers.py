@@ -43,9 +43,7 @@ _PROVIDER: Columns[ProviderLine] = (
     Column("auth", lambda one: one.auth, Colour.DIM, least=100),
     Column("key", lambda one: f"key: {one.key}"),
     Column(
-        "found",
-        lambda one: "" if one.key == "none needed" else _KEYS[one.found][0],
-        lambda one: _KEYS[one.found][1],
+        "found", lambda one: "" if one.key == "none needed" else _KEYS[one.found][0], lambda one: _KEYS[one.found][1]
     ),
 )
 

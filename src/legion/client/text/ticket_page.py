@@ -11,20 +11,7 @@ from collections.abc import Mapping, Sequence
 from legion.client.text.catalog import crew_rows
 from legion.client.text.proofs import SHORT, earlier, last, more, receipt_rows, review_rows, tail
 from legion.client.text.questions import question_rows
-from legion.client.text.rows import (
-    BLANK,
-    Column,
-    Columns,
-    Row,
-    clean,
-    facts,
-    flow,
-    head,
-    listing,
-    note,
-    paragraph,
-    row,
-)
+from legion.client.text.rows import BLANK, Column, Columns, Row, clean, facts, flow, head, listing, note, paragraph, row
 from legion.client.text.states import style_of
 from legion.client.text.terminal import (
     Cell,

@@ -374,21 +374,7 @@ def make(files: Folder) -> ProjectPart | None:
     return ProjectPart(kind="Make", checks={"test": f"make {test}", **others} if test else {})
 
 
-LANGUAGES: tuple[Finder, ...] = (
-    python,
-    node,
-    deno,
-    rust,
-    go,
-    maven,
-    gradle,
-    ruby,
-    php,
-    dotnet,
-    elixir,
-    swift,
-    cmake,
-)
+LANGUAGES: tuple[Finder, ...] = (python, node, deno, rust, go, maven, gradle, ruby, php, dotnet, elixir, swift, cmake)
 
 BUILDERS: tuple[Finder, ...] = (make,)
 """Used only where no language has a check: they mostly run the same tests, in an environment of their own."""

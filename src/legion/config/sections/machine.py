@@ -117,10 +117,7 @@ def _gigabytes(value: object) -> float | None:
 
 def _folders(help: str) -> Any:
     return texts(
-        allowed="a list of folders",
-        fault=_folder_fault,
-        make=lambda folder: Path(folder).expanduser(),
-        help=help,
+        allowed="a list of folders", fault=_folder_fault, make=lambda folder: Path(folder).expanduser(), help=help
     )
 
 
@@ -150,10 +147,7 @@ class DaemonSettings:
         6671, 1, 65535, help="The gateway's port, on loopback. Where it is taken, the next free one is used."
     )
     orchestrate_port: int = whole(
-        0,
-        0,
-        65535,
-        help="A third port of the API, on loopback, for callers of legion_cc, which expect 20080. 0: none.",
+        0, 0, 65535, help="A third port of the API, on loopback, for callers of legion_cc, which expect 20080. 0: none."
     )
     slots: int = whole(
         32,

@@ -61,6 +61,5 @@ class ReviewerSettings:
         help="The reviewer's program. Empty: Claude Code.",
     )
     lessons: bool = flag(
-        False,
-        help="Whether a reader of the ticket's conversation words proposed lessons. Without, a rule does.",
+        False, help="Whether a reader of the ticket's conversation words proposed lessons. Without, a rule does."
     )

@@ -61,7 +61,7 @@ def cases(page: DriverPage) -> dict[str, tuple[Promise, ...]]:
     """The cases that this program can play, and what each shows."""
     can = page.driver.can
     found: dict[str, tuple[Promise, ...]] = {
-        WORK: (Promise.STARTS, Promise.EDITS, Promise.COMMAND, Promise.SANDBOX, Promise.USAGE),
+        WORK: (Promise.STARTS, Promise.EDITS, Promise.COMMAND, Promise.SANDBOX, Promise.USAGE)
     }
     if "interrupts" in can:
         found[INTERRUPT] = (Promise.INTERRUPT,)

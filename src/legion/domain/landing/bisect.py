@@ -128,9 +128,5 @@ def with_results(search: BisectState, results: Mapping[BisectProbe, bool | None]
     # The prefix without the last one leaves the last one out.
     spoilers = [position for position, passed in left_out.items() if passed and green < search.size - 1]
     return replace(
-        search,
-        green=green,
-        red=red,
-        spoiler=max(spoilers, default=None),
-        left_out=search.left_out or bool(left_out),
+        search, green=green, red=red, spoiler=max(spoilers, default=None), left_out=search.left_out or bool(left_out)
     )

@@ -210,10 +210,7 @@ def _variable(name: str, table: object) -> Variable:
     if kind not in kinds:
         raise _Fault(f"{where}: `type` must be {', '.join(kinds[:-1])} or {kinds[-1]}, and is {shown(kind)}")
     made = Variable(
-        name=name,
-        type=VariableType(kind),
-        choices=_texts(table, "choices", where),
-        help=_line(table, "help", where),
+        name=name, type=VariableType(kind), choices=_texts(table, "choices", where), help=_line(table, "help", where)
     )
     if "default" not in table:
         return made

@@ -86,10 +86,7 @@ def _parts_meet(one: str, other: str) -> bool:
 
 
 def _both(
-    one: Sequence[_Part],
-    other: Sequence[_Part],
-    is_star: Callable[[_Part], bool],
-    fits: Callable[[_Part, _Part], bool],
+    one: Sequence[_Part], other: Sequence[_Part], is_star: Callable[[_Part], bool], fits: Callable[[_Part, _Part], bool]
 ) -> bool:
     """Can one text match both patterns? At most len(one) * len(other) steps."""
     # Row by row from the end: do the remaining parts from here on have something in common?

@@ -10,18 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from legion.domain.takeovers import TakeoverMode
-from legion.domain.tickets.ticket import (
-    ENDED,
-    Park,
-    ParkReason,
-    Retry,
-    Rewind,
-    State,
-    Step,
-    Stop,
-    Ticket,
-    allowed,
-)
+from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, Rewind, State, Step, Stop, Ticket, allowed
 
 WITH_CHANGE = (State.CHECKING, State.REVIEWING, State.LANDING)
 """States in which a change is on its way to the target."""

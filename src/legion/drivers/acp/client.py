@@ -39,12 +39,7 @@ class SessionClient:
     """An `acp.Client`. The program may be hostile: no request reaches anything outside of the worktree."""
 
     def __init__(
-        self,
-        host: Host,
-        options: TurnOptions,
-        updates: Updates,
-        terminals: Terminals,
-        on_work: Callable[[], None],
+        self, host: Host, options: TurnOptions, updates: Updates, terminals: Terminals, on_work: Callable[[], None]
     ) -> None:
         self._host = host
         self._options = options
@@ -112,11 +107,7 @@ class SessionClient:
             self._updates.take(update)
 
     async def request_permission(
-        self,
-        session_id: str,
-        tool_call: schema.ToolCallUpdate,
-        options: list[schema.PermissionOption],
-        **_meta: Any,
+        self, session_id: str, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_meta: Any
     ) -> schema.RequestPermissionResponse:
         self._works(session_id)
         call, tool, input = self._updates.begin(tool_call)
@@ -140,21 +131,12 @@ class SessionClient:
         return allowed
 
     async def read_text_file(
-        self,
-        session_id: str,
-        path: str,
-        line: int | None = None,
-        limit: int | None = None,
-        **_meta: Any,
+        self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **_meta: Any
     ) -> schema.ReadTextFileResponse:
         return schema.ReadTextFileResponse(content=self._files.read(path, line, limit))
 
     async def write_text_file(
-        self,
-        session_id: str,
-        path: str,
-        content: str,
-        **_meta: Any,
+        self, session_id: str, path: str, content: str, **_meta: Any
     ) -> schema.WriteTextFileResponse | None:
         self._works(session_id)
         call, input = str(uuid.uuid4()), {"file_path": path}
@@ -192,37 +174,19 @@ class SessionClient:
         argv = command_line(command, args or [])
         return self._terminals.create(argv, cwd=folder, env=variables, limit=output_byte_limit)
 
-    async def terminal_output(
-        self,
-        session_id: str,
-        terminal_id: str,
-        **_meta: Any,
-    ) -> schema.TerminalOutputResponse:
+    async def terminal_output(self, session_id: str, terminal_id: str, **_meta: Any) -> schema.TerminalOutputResponse:
         return self._terminals.output(terminal_id)
 
     async def wait_for_terminal_exit(
-        self,
-        session_id: str,
-        terminal_id: str,
-        **_meta: Any,
+        self, session_id: str, terminal_id: str, **_meta: Any
     ) -> schema.WaitForTerminalExitResponse:
         return await self._terminals.wait(terminal_id)
 
-    async def kill_terminal(
-        self,
-        session_id: str,
-        terminal_id: str,
-        **_meta: Any,
-    ) -> schema.KillTerminalResponse:
+    async def kill_terminal(self, session_id: str, terminal_id: str, **_meta: Any) -> schema.KillTerminalResponse:
         self._terminals.kill(terminal_id)
         return schema.KillTerminalResponse()
 
-    async def release_terminal(
-        self,
-        session_id: str,
-        terminal_id: str,
-        **_meta: Any,
-    ) -> schema.ReleaseTerminalResponse:
+    async def release_terminal(self, session_id: str, terminal_id: str, **_meta: Any) -> schema.ReleaseTerminalResponse:
         self._terminals.release(terminal_id)
         return schema.ReleaseTerminalResponse()
 
@@ -268,14 +232,7 @@ _COMPOUND = set(";&|`$<>(){}\n\r")
 """A command with one of these may hold another command, which no pattern was meant for."""
 _READING = frozenset({"read", "search", "think"})
 _WRITING = frozenset({"edit", "delete", "move"})
-_TOOLS = {
-    "execute": "Bash",
-    "edit": "Edit",
-    "delete": "Edit",
-    "move": "Edit",
-    "read": "Read",
-    "fetch": "WebFetch",
-}
+_TOOLS = {"execute": "Bash", "edit": "Edit", "delete": "Edit", "move": "Edit", "read": "Read", "fetch": "WebFetch"}
 """The settings name tools as Claude Code does."""
 _SAME = {"Write": "Edit", "MultiEdit": "Edit", "NotebookEdit": "Edit", "WebSearch": "WebFetch"}
 

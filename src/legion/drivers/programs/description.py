@@ -27,12 +27,7 @@ JSON_READERS = ("codex", "pi")
 _LONGEST = 64 * 1024
 _FORMER = frozenset({"can.plan", "can.images", "can.cost"})
 """Keys without an effect, which files of the person may still have."""
-_WORDS = {
-    str: "text",
-    bool: "true or false",
-    tuple: "a list of texts",
-    dict: "a table of texts",
-}
+_WORDS = {str: "text", bool: "true or false", tuple: "a list of texts", dict: "a table of texts"}
 
 
 class DriverKind(Enum):

@@ -156,8 +156,7 @@ def anthropic_usage(usage: object, old: TokenCounts) -> TokenCounts:
         cache_read=max(old.cache_read, number(usage.get("cache_read_input_tokens"))),
         cache_write=max(old.cache_write, number(usage.get("cache_creation_input_tokens"))),
         cache_write_1h=max(
-            old.cache_write_1h,
-            number(lasting.get("ephemeral_1h_input_tokens")) if isinstance(lasting, dict) else 0,
+            old.cache_write_1h, number(lasting.get("ephemeral_1h_input_tokens")) if isinstance(lasting, dict) else 0
         ),
     )
 

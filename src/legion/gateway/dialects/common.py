@@ -14,13 +14,7 @@ from legion.gateway.json_text import Json
 CHOICES = {"auto": ToolChoice.AUTO, "required": ToolChoice.ANY, "none": ToolChoice.NONE}
 """OpenAI's names for how a model may use tools, the same in both of its APIs."""
 CHOICE_NAMES = {choice: name for name, choice in CHOICES.items()}
-EFFORTS = {
-    "minimal": Effort.LOW,
-    "low": Effort.LOW,
-    "medium": Effort.MEDIUM,
-    "high": Effort.HIGH,
-    "xhigh": Effort.HIGH,
-}
+EFFORTS = {"minimal": Effort.LOW, "low": Effort.LOW, "medium": Effort.MEDIUM, "high": Effort.HIGH, "xhigh": Effort.HIGH}
 
 _MAX_NAME = 64
 _DIGEST = 8

@@ -105,18 +105,10 @@ _CALLERS = {
         chat_request.read, chat_answer.write, ChatWriter, errors.openai, errors.status_for_openai
     ),
     Dialect.RESPONSES: _CallerFunctions(
-        responses_request.read,
-        responses_answer.write,
-        ResponsesWriter,
-        errors.openai,
-        errors.status_for_openai,
+        responses_request.read, responses_answer.write, ResponsesWriter, errors.openai, errors.status_for_openai
     ),
     Dialect.GEMINI: _CallerFunctions(
-        gemini_request.read,
-        gemini_answer.write,
-        GeminiWriter,
-        errors.gemini,
-        errors.status_for_gemini,
+        gemini_request.read, gemini_answer.write, GeminiWriter, errors.gemini, errors.status_for_gemini
     ),
 }
 _PROVIDERS = {

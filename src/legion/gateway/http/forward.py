@@ -163,11 +163,7 @@ class Forwarder:
     ) -> LimitEntry | None:
         """Pass on the limit that an answer reports, to be written into the ledger."""
         limit = limit_of(
-            upstream.headers,
-            upstream.status,
-            at=round(time.time(), 3),
-            run=record.pass_.run,
-            provider=provider.name,
+            upstream.headers, upstream.status, at=round(time.time(), 3), run=record.pass_.run, provider=provider.name
         )
         if limit is not None:
             self._on_limit(limit)

@@ -50,13 +50,7 @@ _HOST = "127.0.0.1"
 _MAX_BODY = 64 << 20
 _LINGER = 10.0
 """Seconds in which the rest of a refused body is read, so that the caller can read the refusal."""
-_RECORDED = (
-    Endpoint.MESSAGES,
-    Endpoint.CHAT,
-    Endpoint.RESPONSES,
-    Endpoint.GENERATE,
-    Endpoint.STREAM_GENERATE,
-)
+_RECORDED = (Endpoint.MESSAGES, Endpoint.CHAT, Endpoint.RESPONSES, Endpoint.GENERATE, Endpoint.STREAM_GENERATE)
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 

@@ -105,12 +105,7 @@ def outgoing(
     except UnreadableMessage as fault:
         raise unreadable(fault) from None
     outgoing = Outgoing(
-        method="POST",
-        path=_PATHS[provider.kind],
-        headers=headers,
-        body=body,
-        provider=provider,
-        key=key,
+        method="POST", path=_PATHS[provider.kind], headers=headers, body=body, provider=provider, key=key
     )
     info = registry.request_info(request, int(time.time()))
     return outgoing, Translation(caller=caller, provider=dialect, stream=request.stream, info=info)

@@ -11,11 +11,7 @@ from legion.git.core.errors import UnusableRepository
 from legion.system.process import run
 
 _PROMISOR = r"^remote\..*\.promisor$"
-_PARTIAL = {
-    "core.repositoryformatversion": "1",
-    "extensions.partialClone": "person",
-    "remote.person.promisor": "true",
-}
+_PARTIAL = {"core.repositoryformatversion": "1", "extensions.partialClone": "person", "remote.person.promisor": "true"}
 
 
 def complete(common_dir: Path, tip: str, known: str | None = None) -> None:

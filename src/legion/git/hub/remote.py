@@ -81,13 +81,7 @@ def delete(hub: Hub, url: str, settings: Mapping[str, str], branch: str, *, expe
 
 
 def _update(
-    hub: Hub,
-    url: str,
-    settings: Mapping[str, str],
-    branch: str,
-    spec: str,
-    expected: str | None,
-    commit: str | None,
+    hub: Hub, url: str, settings: Mapping[str, str], branch: str, spec: str, expected: str | None, commit: str | None
 ) -> PushResult:
     lease = f"--force-with-lease=refs/heads/{branch}:{expected or ''}"
     try:

@@ -47,14 +47,7 @@ class TreeSnapshot:
 
 
 def snapshot(
-    tree: LiveTree,
-    index_file: Path,
-    *,
-    parent: str,
-    message: str,
-    author: Signature,
-    when: int,
-    timeout: float = 600.0,
+    tree: LiveTree, index_file: Path, *, parent: str, message: str, author: Signature, when: int, timeout: float = 600.0
 ) -> TreeSnapshot:
     """Store all files that are not ignored as a commit on `parent`. The same input gives the same commit.
 

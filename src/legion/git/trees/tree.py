@@ -29,11 +29,7 @@ class Tree:
     index: Path
 
     def git(
-        self,
-        *args: str | os.PathLike[str],
-        stdin: bytes = b"",
-        timeout: float = 600.0,
-        accept: tuple[int, ...] = (0,),
+        self, *args: str | os.PathLike[str], stdin: bytes = b"", timeout: float = 600.0, accept: tuple[int, ...] = (0,)
     ) -> FinishedProcess:
         return git(
             *args,

@@ -20,12 +20,7 @@ _MOST_ENTRIES = 20_000
 _MOST_FOUND = 50
 _LONGEST_PATH = 4095
 _SHOWN = 120
-_KINDS = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
+_KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _TOO_LONG = "a path that is too long"
 _CLOSED = "a folder that cannot be read"
 

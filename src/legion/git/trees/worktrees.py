@@ -121,12 +121,7 @@ class Worktrees:
                 record.unlink(missing_ok=True)
 
     def fill(
-        self,
-        count: int,
-        commit: str,
-        *,
-        disk_cap_bytes: int,
-        prepare: Callable[[Path], None] | None = None,
+        self, count: int, commit: str, *, disk_cap_bytes: int, prepare: Callable[[Path], None] | None = None
     ) -> int:
         """Make warm trees until `count` wait or the disk cap is reached. Returns how many were made."""
         return self._pool.fill(count, commit, disk_cap_bytes=disk_cap_bytes, prepare=prepare)

@@ -155,10 +155,7 @@ def _in_terminal(made: RunSpec, attended: Takeover) -> RunSpec:
     shown = TerminalOptions.from_json(made.options)
     wheel = attended.mode is TakeoverMode.WHEEL
     shown = replace(
-        shown,
-        wheel=wheel,
-        leave_after=_WHEEL_LEFT if wheel else None,
-        accept=shown.accept if attended.accepts else (),
+        shown, wheel=wheel, leave_after=_WHEEL_LEFT if wheel else None, accept=shown.accept if attended.accepts else ()
     )
     return replace(made, driver=registry.TERMINAL, kind="", options=shown.to_json(), timeout=None)
 

@@ -69,12 +69,7 @@ commit of all of them), and read such values from the environment instead:"""
 
 
 def touched_protected(
-    paths: Sequence[str],
-    signs: Sequence[str] = (),
-    reason: str = "",
-    *,
-    many: int = 0,
-    secrets: Sequence[str] = (),
+    paths: Sequence[str], signs: Sequence[str] = (), reason: str = "", *, many: int = 0, secrets: Sequence[str] = ()
 ) -> str:
     """`signs`: how tests look weaker; `reason`: that of the person who refused it; `many`: too many files."""
     parts = [f"Your change has {many} files, which is too many; remove those that it does not need."] if many else []

@@ -162,13 +162,7 @@ class Watchdog(BackgroundLoop):
         watch = known or Observation(run=run.id)
         journal = JournalReader(folder)
         self._seen[run.id] = _JournalProgress(
-            run=run,
-            folder=folder,
-            journal=journal,
-            spec=spec,
-            watch=watch,
-            kept=known,
-            thought_at=self.context.clock(),
+            run=run, folder=folder, journal=journal, spec=spec, watch=watch, kept=known, thought_at=self.context.clock()
         )
 
     def _check(

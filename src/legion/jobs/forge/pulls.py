@@ -183,11 +183,7 @@ def _writers(visit: Visit, logins: list[str]) -> frozenset[str]:
 
 
 def _new_remarks(
-    visit: Visit,
-    known: TicketPull,
-    pull: PullRequest,
-    checks: tuple[ForgeCheck, ...],
-    reviews: tuple[ForgeReview, ...],
+    visit: Visit, known: TicketPull, pull: PullRequest, checks: tuple[ForgeCheck, ...], reviews: tuple[ForgeReview, ...]
 ) -> list[Remark]:
     comments, lines = visit.forge.comments(pull.number), visit.forge.line_comments(pull.number)
     authors = [*(one.author for one in reviews), *(one.author for one in (*comments, *lines))]

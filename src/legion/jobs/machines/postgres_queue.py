@@ -100,11 +100,7 @@ class PostgresQueue:
             migrate(conninfo)
         self._app = App(
             connector=PsycopgConnector(
-                conninfo=conninfo,
-                kwargs={"options": _QUICK},
-                min_size=1,
-                max_size=_CONNECTIONS,
-                timeout=_PATIENCE,
+                conninfo=conninfo, kwargs={"options": _QUICK}, min_size=1, max_size=_CONNECTIONS, timeout=_PATIENCE
             )
         )
         self._jobs = self._app.job_manager

@@ -39,8 +39,7 @@ class ResultConditions:
         words = waiting.result is StepResult.WORD
         return [
             SeenResult(
-                state=states.get(number),
-                word=self._word(number) if words and states.get(number) is State.DONE else "",
+                state=states.get(number), word=self._word(number) if words and states.get(number) is State.DONE else ""
             )
             for number in waiting.about
         ]

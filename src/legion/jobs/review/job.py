@@ -153,12 +153,7 @@ def _wanted(context: Board, mine: ReviewRequest) -> bool:
 
 
 def _judge(
-    context: Board,
-    project: ProjectContext,
-    ticket: Ticket,
-    mine: ReviewRequest | None,
-    this_run: Run,
-    made: RunOutcome,
+    context: Board, project: ProjectContext, ticket: Ticket, mine: ReviewRequest | None, this_run: Run, made: RunOutcome
 ) -> _ReviewEnd:
     outcome, detail = made.outcome, made.detail
     plain = _ReviewEnd(outcome=outcome, detail=detail)

@@ -165,11 +165,7 @@ def _instruction_files(project: ProjectContext, commit: str, driver: DriverProfi
 
 
 def _material(
-    context: Board,
-    project: ProjectContext,
-    ticket: Ticket,
-    reading: ReviewRequest,
-    write_diff: Callable[[str], str],
+    context: Board, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, write_diff: Callable[[str], str]
 ) -> ReviewMaterial:
     """`write_diff` puts the complete difference into the checkout and returns its path; empty: it cannot."""
     with context.store.read() as tx:

@@ -281,11 +281,7 @@ def record_usage(context: Board, this_run: Run, event: JournalEvent) -> None:
     with context.store.write() as tx:
         for model, counted in reported.items():
             spent = Spending(
-                run=this_run.id,
-                provider=account,
-                model=model,
-                day=day,
-                usage=replace(counted, requests=requests),
+                run=this_run.id, provider=account, model=model, day=day, usage=replace(counted, requests=requests)
             )
             usage.add_report(tx, this_run.conversation, at, spent)
             requests = 0

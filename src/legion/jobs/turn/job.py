@@ -19,14 +19,7 @@ from legion.domain.errors import StateConflict
 from legion.domain.leader.briefing import NOTHING
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import Outcome, Run, agent_seat
-from legion.domain.scheduling.after_turn import (
-    RESUMED_OUTCOMES,
-    EndTurn,
-    ResumeAt,
-    ResumeTurn,
-    RetryTurn,
-    after_turn,
-)
+from legion.domain.scheduling.after_turn import RESUMED_OUTCOMES, EndTurn, ResumeAt, ResumeTurn, RetryTurn, after_turn
 from legion.domain.scheduling.decide import Claim
 from legion.domain.scheduling.throttle import apart, wakes_at
 from legion.domain.tickets.ticket import AskReview, Fail, Propose, Prove, TryAgain

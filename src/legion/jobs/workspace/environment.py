@@ -327,11 +327,7 @@ def _run(
         tree=tree,
         timeout=timeout,
         writable=environment.writable,
-        env={
-            **environment.env,
-            "LEGION_TICKET": owner(this_run),
-            "LEGION_ATTEMPT": str(this_run.attempt),
-        },
+        env={**environment.env, "LEGION_TICKET": owner(this_run), "LEGION_ATTEMPT": str(this_run.attempt)},
     )
     ran = HookRun(command=command, ok=ended.exit_code == 0, how=ended.how, tail=ended.tail[-_TAIL:])
     return ran, ended.lost

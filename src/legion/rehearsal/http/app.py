@@ -139,13 +139,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 def _model(name: str) -> dict[str, str]:
-    return {
-        "type": "model",
-        "id": name,
-        "display_name": name,
-        "created_at": "2025-01-01T00:00:00Z",
-        "object": "model",
-    }
+    return {"type": "model", "id": name, "display_name": name, "created_at": "2025-01-01T00:00:00Z", "object": "model"}
 
 
 def _json(facts: Mapping[str, Any]) -> bytes:

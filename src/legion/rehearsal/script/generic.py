@@ -79,8 +79,7 @@ def _in_file(file: str, facts: Mapping[str, str]) -> tuple[Step, ...]:
     line = shlex.quote(f"{_comment(file)} {text}".strip())
     folder = shlex.quote(str(PurePosixPath(file).parent))
     append = Step(
-        say=f"I change {file}.",
-        calls=(_bash(f"mkdir -p {folder} && echo {line} >> {name}", f"Add a line to {file}"),),
+        say=f"I change {file}.", calls=(_bash(f"mkdir -p {folder} && echo {line} >> {name}", f"Add a line to {file}"),)
     )
     if facts["attempt"] == "1":
         return (append,)

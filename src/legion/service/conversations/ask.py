@@ -64,9 +64,5 @@ def _of_person(context: Trees, catalog: Catalog, found: Indexed) -> AskedConvers
         raise StateConflict(f"Conversation {facts.id} is open in a terminal: ask there, or close it first.")
     project = context.project_of(project_cases.find(context, facts.folder or "/"))
     return AskedConversation(
-        project=project,
-        driver=registry.default(),
-        transcript=Path(found.path),
-        id=facts.id,
-        tree=Path(facts.folder),
+        project=project, driver=registry.default(), transcript=Path(found.path), id=facts.id, tree=Path(facts.folder)
     )

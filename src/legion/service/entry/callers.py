@@ -63,11 +63,7 @@ class CallerRegistry:
             bearer = tokens.bearer(tx, token)
         if bearer is None:
             raise NotAllowed(UNKNOWN)
-        caller = Caller(
-            id=bearer.agent or ticket_seat(bearer.ticket or 0),
-            ticket=bearer.ticket,
-            run=bearer.run,
-        )
+        caller = Caller(id=bearer.agent or ticket_seat(bearer.ticket or 0), ticket=bearer.ticket, run=bearer.run)
         if bearer.ended:
             why = f"The token of {caller.id} ended with its run {bearer.run}; it is no longer valid."
         elif bearer.revoked:

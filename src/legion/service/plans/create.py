@@ -121,13 +121,7 @@ def _last_round(plan: GoalPlan) -> GoalPlan:
     return replace(plan, tries=ROUNDS - 1)
 
 
-def _store(
-    context: Trees,
-    project: Project,
-    new: GoalPlan,
-    request: str = "",
-    by: Agent | None = None,
-) -> PlanPage:
+def _store(context: Trees, project: Project, new: GoalPlan, request: str = "", by: Agent | None = None) -> PlanPage:
     with context.store.write() as tx:
         if request and (first := idempotency.recall(tx, project.id, request)) is not None:
             refuse_other_operation(first, "plan")

@@ -20,14 +20,7 @@ from legion.jobs.trees import ProjectContext, Trees
 from legion.service.plans import create, pages
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
-from legion.wire.templates import (
-    ExpandedTemplate,
-    RunTemplate,
-    TemplateLine,
-    TemplateList,
-    TemplatePage,
-    VariableLine,
-)
+from legion.wire.templates import ExpandedTemplate, RunTemplate, TemplateLine, TemplateList, TemplatePage, VariableLine
 
 
 def template_list(context: Trees, cwd: str) -> TemplateList:

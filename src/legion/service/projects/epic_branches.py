@@ -157,9 +157,7 @@ def whole(context: Trees, cwd: str, epic: str) -> WholeEpic:
         parts = tickets.of_epic(tx, session.id, epic)
     listed = "\n".join(f"- ticket {one.id}: {one.spec.title}" for one in parts if one.landed is not None)
     new = NewTicket(
-        title=f"Epic {epic}",
-        text=f"Land the branch {session.branch} as one change. It holds:\n\n{listed}",
-        epic=epic,
+        title=f"Epic {epic}", text=f"Land the branch {session.branch} as one change. It holds:\n\n{listed}", epic=epic
     )
     start = StartPoint(base=work.base, tree=work.tree)
     request = epic_sessions.request_of(session)

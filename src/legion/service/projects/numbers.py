@@ -35,10 +35,7 @@ def set_numbers(context: Board, wanted: SetNumbers) -> Numbers:
         if wanted.retries is not None:
             project = replace(project, retries=wanted.retries or None)
         saved = projects.save(
-            tx,
-            project,
-            EventKind.PROJECT_NUMBERS,
-            {"workers": project.workers, "retries": project.retries},
+            tx, project, EventKind.PROJECT_NUMBERS, {"workers": project.workers, "retries": project.retries}
         )
     return _shown(context, saved)
 

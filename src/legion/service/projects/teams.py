@@ -81,10 +81,7 @@ def text(context: Trees, cwd: str | None, kind: DefinitionKind, name: str, *, ne
     there = _text_of(found, kind, name)
     _refuse_foreign(kind, there)
     return DefinitionText(
-        name=name,
-        file=str(file_of(kind, name)),
-        text=there.text,
-        fault=found.faults.get((kind, name), ""),
+        name=name, file=str(file_of(kind, name)), text=there.text, fault=found.faults.get((kind, name), "")
     )
 
 

@@ -88,13 +88,7 @@ class EventFilter:
 
 
 def history(
-    context: Trees,
-    cwd: str | None,
-    ticket: int | None,
-    run: int | None,
-    after: str,
-    last: int,
-    wanted: EventFilter,
+    context: Trees, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int, wanted: EventFilter
 ) -> Events:
     """The log of a ticket, a run or a project; of all projects if the folder belongs to none."""
     if ticket is None and run is None:

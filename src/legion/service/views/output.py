@@ -59,12 +59,7 @@ def log(context: Board, ticket_id: int, run_id: int | None, offset: int) -> LogT
     text = decoder.decode(piece, final=ended)
     half, _ = decoder.getstate()
     return LogText(
-        ticket=ticket_id,
-        run=run.id,
-        offset=offset,
-        next_offset=offset + len(piece) - len(half),
-        text=text,
-        ended=ended,
+        ticket=ticket_id, run=run.id, offset=offset, next_offset=offset + len(piece) - len(half), text=text, ended=ended
     )
 
 

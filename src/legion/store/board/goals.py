@@ -158,14 +158,7 @@ def rounds(tx: ReadTransaction, plan: int) -> tuple[PlanRound, ...]:
 def dispatch(tx: Transaction, plan: int, tickets: Mapping[str, int], each: PlanEstimate) -> None:
     """Record which ticket each key became. A key becomes a ticket once: the table refuses a second."""
     rows = [
-        {
-            "plan": plan,
-            "key": key,
-            "ticket": ticket,
-            "usd": each.usd_each,
-            "seconds": each.seconds_each,
-            "at": tx.now,
-        }
+        {"plan": plan, "key": key, "ticket": ticket, "usd": each.usd_each, "seconds": each.seconds_each, "at": tx.now}
         for key, ticket in tickets.items()
     ]
     tx.execute(insert(schema.plan_tickets), rows)

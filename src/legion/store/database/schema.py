@@ -98,12 +98,7 @@ __all__ = [
     "verdicts",
 ]
 
-counters = Table(
-    "counters",
-    metadata,
-    *keys(Text, "name"),
-    Column("value", Integer, nullable=False),
-)
+counters = Table("counters", metadata, *keys(Text, "name"), Column("value", Integer, nullable=False))
 
 events = Table(
     "events",
@@ -139,11 +134,7 @@ projects = Table(
 )
 
 trusted = Table(
-    "trusted",
-    metadata,
-    *keys(Integer, "project"),
-    *keys(Text, "hash"),
-    Column("at", Double, nullable=False),
+    "trusted", metadata, *keys(Integer, "project"), *keys(Text, "hash"), Column("at", Double, nullable=False)
 )
 
 requests = Table(
@@ -210,12 +201,7 @@ ticket_details = Table(
     *optional(Text, "adopted_conversation", "adopted_source"),
 )
 
-crews = Table(
-    "crews",
-    metadata,
-    *keys(Text, "digest"),
-    Column("body", Json, nullable=False),
-)
+crews = Table("crews", metadata, *keys(Text, "digest"), Column("body", Json, nullable=False))
 
 advice = Table(
     "advice",
@@ -227,11 +213,7 @@ advice = Table(
     Column("given_at", Double, nullable=False),
 )
 
-edges = Table(
-    "edges",
-    metadata,
-    *keys(Integer, "ticket", "after"),
-)
+edges = Table("edges", metadata, *keys(Integer, "ticket", "after"))
 
 receipts = Table(
     "receipts",

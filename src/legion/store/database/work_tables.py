@@ -306,12 +306,7 @@ notes = Table(
     Column("accepted_by", Text, nullable=False),
 )
 
-note_uses = Table(
-    "note_uses",
-    metadata,
-    *keys(Integer, "note", "ticket"),
-    Column("at", Double, nullable=False),
-)
+note_uses = Table("note_uses", metadata, *keys(Integer, "note", "ticket"), Column("at", Double, nullable=False))
 
 routines = Table(
     "routines",

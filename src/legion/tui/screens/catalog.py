@@ -20,12 +20,7 @@ from legion.tui.screens.forms import Form
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Reader
 from legion.tui.store import of_kinds
-from legion.tui.views.form_fields import (
-    NAME_FIELDS,
-    PROVIDER_FIELDS,
-    SESSION_FIELDS,
-    WORKER_FIELDS,
-)
+from legion.tui.views.form_fields import NAME_FIELDS, PROVIDER_FIELDS, SESSION_FIELDS, WORKER_FIELDS
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError

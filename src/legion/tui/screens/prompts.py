@@ -105,12 +105,7 @@ class LinePrompt(ModalScreen[str | None]):
     """
 
     def __init__(
-        self,
-        title: str,
-        *,
-        draft: str = "",
-        changed: Callable[[str], None] | None = None,
-        empty: bool = False,
+        self, title: str, *, draft: str = "", changed: Callable[[str], None] | None = None, empty: bool = False
     ) -> None:
         """`draft` names where the text is kept; `changed` gets every version of it; `empty`: no text is an answer."""
         super().__init__()

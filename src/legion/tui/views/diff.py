@@ -262,10 +262,7 @@ def _pairs(lines: Sequence[ShownLine]) -> Iterator[tuple[ShownLine | None, Shown
             added.append(line)
             continue
         for number in range(max(len(removed), len(added))):
-            yield (
-                removed[number] if number < len(removed) else None,
-                added[number] if number < len(added) else None,
-            )
+            yield (removed[number] if number < len(removed) else None, added[number] if number < len(added) else None)
         removed, added = [], []
         if line is not None and line.kind is DiffKind.REMOVED:
             removed.append(line)

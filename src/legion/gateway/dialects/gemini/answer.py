@@ -5,14 +5,7 @@ from __future__ import annotations
 from legion.gateway.counting.counters import TokenCounts
 from legion.gateway.dialects import signatures
 from legion.gateway.dialects.common import input_of
-from legion.gateway.dialects.messages import (
-    ModelAnswer,
-    RequestInfo,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-)
+from legion.gateway.dialects.messages import ModelAnswer, RequestInfo, StopReason, TextPart, ThinkingPart, ToolCallPart
 from legion.gateway.json_text import Json
 
 STOP_NAMES = {

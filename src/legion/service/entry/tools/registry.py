@@ -167,11 +167,7 @@ def note(call: ToolRequest) -> Data:
         return {"closed": [one.id for one in call.service.close_note(number, wanted).notes]}
     if text:
         new = AddNote(
-            cwd=cwd,
-            kind=call.text("kind") or "decision",
-            text=text,
-            ticket=call.number("ticket"),
-            request=call.request,
+            cwd=cwd, kind=call.text("kind") or "decision", text=text, ticket=call.number("ticket"), request=call.request
         )
         return {"note": call.service.add_note(new).notes[0].id}
     proposed = [{"lesson": one.id, "text": one.text} for one in call.service.lessons(cwd).lessons if one.proposed]
