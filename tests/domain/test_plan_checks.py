@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from legion.domain.checks import cannot_run
 from legion.domain.plans.checks import FindingKind, PlanFacts, ProofTrial, commands, findings
 from legion.domain.plans.draft import PlanCriterion, PlanDraft, PlanTicket
 from legion.domain.plans.plan import LandedTicket, PastEstimate, PlanEstimate, budget_share, estimate, longest_chain
@@ -116,6 +117,26 @@ def test_the_longest_chain_is_shown_by_key_and_none_for_a_circle():
 
 
 @pytest.mark.parametrize(
+    ("said", "is_program"),
+    [
+        ("sh: 1: nosuch: not found", False),
+        ("sh: line 1: nosuch: command not found", False),
+        ("sh: Zeile 1: nosuch: Kommando nicht gefunden.", False),
+        ("sh: nosuch: not found", False),
+        ("/bin/sh: nosuch: inaccessible or not found", False),
+        ("sh: 1: ./made.sh: not found", True),
+        ("sh: line 1: ./made.sh: No such file or directory", True),
+        ("sh: 0: cannot open made.sh: No such file", True),
+        ("sh: made.sh: No such file or directory", True),
+    ],
+)
+def test_a_missing_program_is_known_in_every_shell_and_language_and_a_missing_script_is_the_agents(
+    said: str, is_program: bool
+):
+    assert cannot_run(127, said) is not is_program
+
+
+@pytest.mark.parametrize(
     ("money", "tickets", "each", "share"),
     [
         (2.0, 2, None, 0.5),  # nothing is known: half of it stays for planners and fixes
@@ -161,7 +182,7 @@ OPEN = "sh: 1: Syntax error: end of file unexpected"
     ],
 )
 def test_a_proof_must_fail_on_the_target_by_its_own_verdict(proof, trial, fault):
-    facts = PlanFacts(**vars(FACTS) | {"proof_of": {proof: trial}.get})
+    facts = PlanFacts(**vars(FACTS) | {"trials": {proof: trial}})
     first = ticket("first", new_files=("bin/new.sh",))
     second = ticket("second", "first", criteria=(PlanCriterion(text="x", proof=proof),))
     third = ticket("third", "second", new_files=("bin/later.sh",))

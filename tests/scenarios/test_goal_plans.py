@@ -13,7 +13,7 @@ import pytest
 from legion.client.http import Unanswered
 from legion.runner.journal import JournalKind, read_journal
 from legion.system.crash import Point
-from legion.wire.plans import NewPlan, PlanPage
+from legion.wire.plans import NewPlan, PlanPage, SavePlan
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE, Project, Squad
 from tests.support.looking import until_seen
@@ -43,7 +43,9 @@ ANSWER = json.dumps(PLAN)
 
 
 @contextmanager
-def firm(folder: Path, planner: str, extra: Mapping[str, str] | None = None) -> Iterator[tuple[Squad, Project]]:
+def firm(
+    folder: Path, planner: str, extra: Mapping[str, str] | None = None, *, config: str = CHECK
+) -> Iterator[tuple[Squad, Project]]:
     """A daemon whose planner is this shell script."""
     (folder / "gates").mkdir(exist_ok=True)
     script = folder / "gates" / "planner.sh"
@@ -53,7 +55,7 @@ def firm(folder: Path, planner: str, extra: Mapping[str, str] | None = None) -> 
     )
     one = Squad(folder, settings=settings)
     try:
-        yield one, one.start(extra).adopt(Repository(folder / "ada", CHECK))
+        yield one, one.start(extra).adopt(Repository(folder / "ada", config))
     finally:
         one.close()
 
@@ -147,6 +149,29 @@ def test_proofs_of_a_draft_are_tried_on_the_target_and_what_proves_nothing_goes_
         assert "the proof `if` cannot run" in said
         assert "proof `touch README.txt; false`" not in said, "a proof that fails is a good one"
         assert project.repository.git("status", "--porcelain") == ""
+
+
+def test_a_persons_own_draft_is_tried_too_after_a_restart_and_what_was_not_tried_says_why(tmp_path: Path):
+    (tmp_path / "gates").mkdir()
+    (tmp_path / "gates/good.json").write_text(with_proofs("test -f first.txt"))
+    quick = f"{CHECK}[plans]\nproof_seconds = 2\n"
+    with firm(tmp_path, f"cat {tmp_path}/gates/good.json", config=quick) as (one, project):
+        id = make_plan(one, project)
+        page = until_state(one, id, "ready")
+        assert [each.tried for each in page.tickets[0].criteria] == ["red"]
+        one.kill()
+        one.start()
+        there = one.client.plan_text(id)
+        more = '{text = "Blind", proof = "true"}, {text = "Slow", proof = "sleep 300"},'
+        text = there.text.replace("criteria = [", f"criteria = [\n    {more}", 1)
+        page = one.client.save_plan(id, SavePlan(text=text, version=there.version))
+        assert [(one.kind, one.ticket) for one in page.findings] == [("proof", "first")]
+        tried = {each.proof: each.tried for each in page.tickets[0].criteria}
+        assert tried == {"test -f first.txt": "red", "true": "green", "sleep 300": tried["sleep 300"]}
+        assert tried["sleep 300"].startswith("it did not end in")
+        shown = one.cli("plan", "show", f"P{id}", cwd=project.repository.root).stdout
+        assert "`sleep 300`, not tried: it did not end" in " ".join(shown.split())
+        assert "written by     you" in shown or "written by  you" in shown
 
 
 def stages(one: Squad, project: Project, id: int) -> list[str]:

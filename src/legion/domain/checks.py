@@ -112,7 +112,8 @@ def what_failed(red: Iterable[Receipt], where: str = "") -> str:
 
 
 _SYNTAX = re.compile(r"^sh: .*syntax error", re.IGNORECASE | re.MULTILINE)
-_NO_PROGRAM = re.compile(r"^sh: (?:line )?\d+: [^:/\s]+: (?:command )?not found", re.MULTILINE)
+_NO_PROGRAM = re.compile(r"^\S*sh: (?:(?:[^\s:]+ )?\d+: [^:/\s]+: |(?!\d+:)[^:/\s]+: .*not found)", re.MULTILINE)
+"""What shells say of a program without a folder in its name; with the number of a line, in any language."""
 
 
 def cannot_run(exit_code: int | None, said: str) -> bool:

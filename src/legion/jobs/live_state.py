@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 
 from legion.domain.landing.conflicts import PredictedConflict
 from legion.domain.landing.queue import QueueTestKind
-from legion.domain.plans.checks import ProofTrial
 from legion.domain.scheduling.admission import HoldReason, StartCandidate
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import Change
@@ -27,7 +26,6 @@ Job = tuple[JobKind, int]
 
 _MOST_SIZES = 1000
 _MOST_FAILURES = 100
-_MOST_TRIALS = 2_000
 _RECENT = 3600.0
 """Seconds for which doctor shows a failure."""
 
@@ -185,8 +183,6 @@ class LiveState:
     """By run, written by the watchdog: why it makes no progress. A run that does has no entry."""
     predicted_conflicts: SharedMap[int, tuple[PredictedConflict, ...]] = field(default_factory=SharedMap)
     """By project, written by the conflict predictor: open changes that will conflict."""
-    proof_trials: SharedMap[tuple[str, str], ProofTrial] = field(default_factory=lambda: SharedMap(_MOST_TRIALS))
-    """By tree and command: what the proofs of drafts said on a target."""
     failures: SharedMap[str, tuple[float, str]] = field(default_factory=lambda: SharedMap(_MOST_FAILURES))
     """By work in the background: when it last met an error that its code does not expect, and which."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from legion.domain.errors import LegionError
 from legion.domain.events import EventKind
 from legion.jobs.board import Board
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.system import loops
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class BackgroundLoop:
     pause = _FIRST_PAUSE
     """Seconds after the first unexpected error."""
 
-    def __init__(self, context: Context, name: str) -> None:
+    def __init__(self, context: Trees, name: str) -> None:
         self.context = context
         self._wake = threading.Event()
         self._stopping = threading.Event()

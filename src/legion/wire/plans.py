@@ -83,6 +83,8 @@ class PlanCriterionLine:
     text: str
     proof: str = ""
     why_not: str = ""
+    tried: str = ""
+    """What the proof said on the target: `red`, as it should, or `green`; else why it was not tried. Empty: a check."""
 
 
 @dataclass(kw_only=True)

@@ -21,8 +21,15 @@ COLOURS = {
     "planning": Colour.CYAN, "asking": Colour.YELLOW, "ready": Colour.GREEN, "faulty": Colour.RED,
     "partly": Colour.GREEN, "approved": Colour.DIM, "failed": Colour.RED, "dropped": Colour.DIM,
 }  # fmt: skip
+_AUTHORS = {
+    "planner": "a planner that read this repository, so its files may have put words there",
+    "person": "you",
+    "template": "a template, with values of this repository",
+}
 _IMPOSSIBLE = ("circle", "unknown")
 """Findings with which no plan is approved."""
+_LINES = 40
+"""Of each text of a proposed ticket. All kinds of text are shown: an agent gets each of them."""
 _GOAL = 100
 """Letters of a goal in a list; its page has the rest."""
 
@@ -164,7 +171,9 @@ def _facts(page: PlanPage, width: int) -> list[Row]:
     estimate = page.estimate
     usd = "unknown" if estimate.usd is None else f"{dollars(estimate.usd)}{_error(estimate.usd_error)}"
     time_ = "unknown" if estimate.seconds is None else f"{duration(estimate.seconds)}{_error(estimate.seconds_error)}"
+    authors = [one.author for one in page.rounds if one.usable]
     known = (
+        ("written by", _AUTHORS[authors[-1]] if authors else ""),
         ("expected cost", usd if page.tickets else ""),
         ("expected time", time_ if page.tickets else ""),
         ("planner spent", dollars(page.usage.usd) if page.usage else ""),
@@ -189,7 +198,11 @@ def _ticket(ticket: PlanTicketLine, chosen: Collection[str] | None, width: int) 
         Cell(clean(ticket.title)),
         key=ticket.key,
     )
-    yield from paragraph(ticket.text, width, indent=4, key=ticket.key, most=6)
+    for name, text in (("", ticket.text), ("context", ticket.context), ("approach", ticket.plan)):
+        if text and name:
+            yield row(Cell(f"    {name}", Colour.DIM), key=ticket.key)
+        rest = f"… of {len(text)} characters; `legion plan edit` shows all"
+        yield from paragraph(text, width, indent=6 if name else 4, key=ticket.key, most=_LINES, rest=rest)
     known = [
         ("after", ", ".join(ticket.after)),
         ("only if", ticket.when),
@@ -203,7 +216,9 @@ def _ticket(ticket: PlanTicketLine, chosen: Collection[str] | None, width: int) 
 
 
 def _proof(one: PlanCriterionLine) -> str:
-    return f"`{one.proof}`" if one.proof else f"not proven: {one.why_not}" if one.why_not else "no proof"
+    if not one.proof:
+        return f"not proven: {one.why_not}" if one.why_not else "no proof"
+    return f"`{one.proof}`" if one.tried in ("", "red", "green") else f"`{one.proof}`, not tried: {one.tried}"
 
 
 def _next(page: PlanPage) -> str:

@@ -31,10 +31,7 @@ class PlanSettings:
     )
     most_lines: int = whole(MOST_LINES, 1, 100_000, help="How many lines a planned ticket may be expected to change.")
     proof_seconds: int = whole(
-        120,
-        0,
-        3600,
-        help="Seconds in all for the proofs of a planner's draft on the target, where each must fail. 0: not tried.",
+        120, 0, 3600, help="Seconds in all for the proofs of a draft on the target, where each must fail. 0: not tried."
     )
     docs: str = text(
         "docs/specs",

@@ -6,7 +6,7 @@ Every finding names its ticket and says what to change, so that it can go back t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import combinations
 
@@ -56,9 +56,11 @@ class ProofTrial:
     """What a proof said on the target, where nothing of the plan is done yet."""
 
     exit_code: int | None
-    """None: it did not end in time."""
+    """None: it was not tried to its end."""
     said: str = ""
-    """The end of its output."""
+    """The end of its output; why it was not tried."""
+    tree: str = ""
+    """The target's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +79,8 @@ class PlanFacts:
     """Files that tickets of the board are expected to create."""
     cannot_start: str = ""
     """Why no ticket can run as things are, for example a missing program; empty if nothing is wrong."""
-    proof_of: Callable[[str], ProofTrial | None] = lambda command: None
-    """None for a command that was not tried."""
+    trials: Mapping[str, ProofTrial] = field(default_factory=dict)
+    """By command."""
     most_files: int = MOST_FILES
     most_lines: int = MOST_LINES
 
@@ -148,9 +150,10 @@ def _files(draft: PlanDraft, ticket: PlanTicket, before: Collection[str], facts:
             yield PlanFinding(kind=FindingKind.FILE, ticket=ticket.key, text=text)
 
 
-def commands(draft: PlanDraft) -> tuple[str, ...]:
-    """Every proof that is a command of its own, once."""
-    named = (one.proof for ticket in draft.tickets if not ticket.checkpoint for one in ticket.criteria)
+def commands(draft: PlanDraft, approved: Collection[str] = ()) -> tuple[str, ...]:
+    """Every proof of tickets that are not approved that is a command of its own, once."""
+    new = [ticket for ticket in draft.tickets if not ticket.checkpoint and ticket.key not in approved]
+    named = (one.proof for ticket in new for one in ticket.criteria)
     return tuple(dict.fromkeys(proof for proof in named if proof and check_named(proof) is None))
 
 
@@ -183,7 +186,7 @@ def _proofs(ticket: PlanTicket, facts: PlanFacts, coming: Collection[str]) -> It
         if not one.proof and not one.why_not:
             text = f"no proof for {one.text!r}: add a command, `[check]`, or `why_not`"
             yield PlanFinding(kind=FindingKind.PROOF, ticket=ticket.key, text=text)
-        trial = facts.proof_of(one.proof) if one.proof else None
+        trial = facts.trials.get(one.proof)
         if trial is not None and (text := _fault(one.proof, trial, coming)):
             yield PlanFinding(kind=FindingKind.PROOF, ticket=ticket.key, text=text)
 

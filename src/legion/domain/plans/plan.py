@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from statistics import median
 
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.plans.answer import PlanQuestion
-from legion.domain.plans.checks import IMPOSSIBLE, PlanFinding
+from legion.domain.plans.checks import IMPOSSIBLE, PlanFinding, ProofTrial
 from legion.domain.plans.draft import PlanDraft, keep_approved
 from legion.domain.runs import Outcome
 from legion.domain.text import count
@@ -103,6 +103,8 @@ class GoalPlan:
     """The planner's rounds since a person last asked for one."""
     draft: PlanDraft | None = None
     """The last valid one."""
+    trials: Mapping[str, ProofTrial] = field(default_factory=dict)
+    """By command: what its proofs said on the target."""
     findings: tuple[PlanFinding, ...] = ()
     asked: tuple[str, ...] = ()
     """Keys of the questions that it waits for, or has asked."""

@@ -24,7 +24,6 @@ from legion.jobs.agent.model_run import AgentProgram, PreparedInput, RunPaths
 from legion.jobs.agent.resume_prompt import is_first, resume_prompt
 from legion.jobs.attempts import escalation
 from legion.jobs.board import Board
-from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import adopted, environment, handed_off, linked_projects, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
@@ -57,14 +56,14 @@ def choose_program(context: Board, config: ProjectConfig, command: str, driver: 
     return AgentProgram(driver=registry.PROFILES[own.driver], name=name, argv=own.argv, timeout=own.timeout or timeout)
 
 
-def of_ticket(context: Context, project: ProjectContext, ticket: Ticket) -> AgentProgram:
+def of_ticket(context: Trees, project: ProjectContext, ticket: Ticket) -> AgentProgram:
     """The program of its builder."""
     driver = escalation.driver(context, ticket) or ticket.spec.driver
     return choose_program(context, project.config, ticket.spec.command, driver)
 
 
 def prepared_input(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, paths: RunPaths | None
+    context: Trees, project: ProjectContext, ticket: Ticket, this_run: Run, paths: RunPaths | None
 ) -> PreparedInput:
     """`paths` is None for a run on another machine, where no person sits and no states of its tree are recorded."""
     chosen = of_ticket(context, project, ticket)

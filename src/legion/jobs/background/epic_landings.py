@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.trees import Trees
 
 _EVERY = 600.0
 _QUIET = 1.0
 
 
 class EpicLandings(BackgroundLoop):
-    def __init__(self, context: Context, land: Callable[[], None]) -> None:
+    def __init__(self, context: Trees, land: Callable[[], None]) -> None:
         """`land` lands those that can land now."""
         super().__init__(context, "epic-landings")
         self._land = land

@@ -58,6 +58,8 @@ time, and have to be moved when the changes have landed.
 
 
 class Housekeeper(BackgroundLoop):
+    context: Context
+
     def __init__(self, context: Context) -> None:
         super().__init__(context, "housekeeper")
         self._leader_notices = LeaderNotices(context)

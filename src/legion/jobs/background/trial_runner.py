@@ -29,6 +29,8 @@ _AT_ONCE = 2
 
 
 class TrialRunner(BackgroundLoop):
+    context: Context
+
     def __init__(self, context: Context) -> None:
         super().__init__(context, "trials")
         self._cancel = CancelToken()

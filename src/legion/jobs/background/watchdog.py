@@ -40,8 +40,8 @@ from legion.gateway.files.folder import GatewayFolder
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.agent.model_access import OWN_ACCOUNT, OwnLogin
 from legion.jobs.board import Board
-from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.trees import Trees
 from legion.jobs.workspace.sandbox import live_tree
 from legion.runner import launch, load
 from legion.runner.journal import JournalEvent, JournalReader
@@ -105,7 +105,7 @@ class ClockWatch:
 
 
 class Watchdog(BackgroundLoop):
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Trees) -> None:
         super().__init__(context, "watchdog")
         self._warnings = context.live.warnings
         self._seen: dict[int, _JournalProgress] = {}

@@ -14,8 +14,8 @@ from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.git.core.errors import GitError
 from legion.git.hub.board_ref import BoardRef
-from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.trees import Trees
 from legion.store import board_records, events
 from legion.store.board import projects
 
@@ -40,7 +40,7 @@ class _MirrorState:
 
 
 class Mirror(BackgroundLoop):
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Trees) -> None:
         super().__init__(context, "mirror")
         self._copies: dict[int, _MirrorState] = {}
         self._seen = 0

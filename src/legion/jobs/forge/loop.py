@@ -7,11 +7,11 @@ import time
 
 from legion.domain.errors import LegionError
 from legion.domain.forge.connections import ForgeConnection
-from legion.jobs.context import Context
 from legion.jobs.forge.clients import BoardActions
 from legion.jobs.forge.clients import hurried as hurried_now
 from legion.jobs.forge.sync import sync
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.trees import Trees
 from legion.store import events
 from legion.store.board import forges, projects
 from legion.store.database.transactions import ReadTransaction
@@ -24,7 +24,7 @@ _REST = 1.0
 
 
 class ForgeLoop(BackgroundLoop):
-    def __init__(self, context: Context, actions: BoardActions, *, every: float = _EVERY) -> None:
+    def __init__(self, context: Trees, actions: BoardActions, *, every: float = _EVERY) -> None:
         super().__init__(context, "forge")
         self._actions = actions
         self._every = every

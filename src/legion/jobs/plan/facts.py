@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import shlex
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from legion.domain.checks import Check
 from legion.domain.errors import LegionError
-from legion.domain.plans.checks import PlanFacts
+from legion.domain.plans.checks import PlanFacts, ProofTrial, commands
+from legion.domain.plans.draft import PlanDraft
 from legion.domain.plans.plan import GoalPlan, PlanEstimate, estimate
 from legion.domain.review.path_patterns import matches
 from legion.git.hub.repository import Hub
 from legion.jobs.agent import spec, teams
 from legion.jobs.board import Board
+from legion.jobs.checks import execution
+from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext
+from legion.jobs.workspace import sandbox
+from legion.jobs.workspace.command import CancelToken, NotTrusted
+from legion.jobs.workspace.setup import SetupFailed
 from legion.store.board import goals, tickets
 from legion.store.database.transactions import ReadTransaction
 
 _WILD = ("*", "?")
 
 
+_LONGEST_SAID = 600
+_LEAST = 10.0
+"""Seconds that a proof may take where as many are left, whatever follows it."""
+
+
 def checker(
-    context: Board, project: ProjectContext, plan: GoalPlan
+    context: Context, project: ProjectContext, plan: GoalPlan, draft: PlanDraft
 ) -> Callable[[ReadTransaction, GoalPlan], PlanFacts]:
-    """Reads git and settings now, and the board in the transaction that stores the result of the check."""
+    """Reads git and settings and tries the draft's proofs now; reads the board in the transaction that stores the
+    result of the check."""
     exists = file_finder(project, project.target)
     why_not = cannot_start(context, project, plan.team)
     limits = project.config.plans
-    tree = project.hub.tree_of(project.target)
+    trials = _tried(context, project, plan, draft)
     checks = tuple(check.name for check in project.config.checks)
 
     def facts(tx: ReadTransaction, current: GoalPlan) -> PlanFacts:
@@ -40,12 +55,55 @@ def checker(
             # A ticket on the board declares the files that it makes, too.
             made=tuple(path for ticket in live for path in ticket.spec.files),
             cannot_start=why_not,
-            proof_of=lambda command: context.live.proof_trials.get((tree, command)),
+            trials=trials,
             most_files=limits.most_files,
             most_lines=limits.most_lines,
         )
 
     return facts
+
+
+def _tried(context: Context, project: ProjectContext, plan: GoalPlan, draft: PlanDraft) -> dict[str, ProofTrial]:
+    """What each proof says on the target, where it must fail: nothing of the plan is done there yet.
+
+    Only in a sandbox, since no person has approved these commands. One that was not tried says why.
+    """
+    tree, known = project.hub.tree_of(project.target), {check.command for check in project.config.checks}
+    with context.store.read() as tx:
+        wanted = [one for one in commands(draft, goals.dispatched(tx, plan.id)) if one not in known]
+    before = {one: plan.trials[one] for one in wanted if one in plan.trials and plan.trials[one].tree == tree}
+    found = {command: one for command, one in before.items() if one.exit_code is not None}
+    if (left := [one for one in wanted if one not in found]) and not project.config.plans.proof_seconds:
+        why = "plans.proof_seconds is 0"
+    elif left and sandbox.sandbox(context, project, writable=()) is None:
+        why = "there is no sandbox"
+    else:
+        why = _try_each(context, project, left, found, tree) if left else ""
+    return {one: found.get(one) or ProofTrial(exit_code=None, said=why, tree=tree) for one in wanted}
+
+
+def _try_each(
+    context: Context, project: ProjectContext, todo: Sequence[str], found: dict[str, ProofTrial], tree: str
+) -> str:
+    """Adds to `found`; returns why the others were not tried."""
+    try:
+        with execution.tree_of(context, project, project.target, CancelToken()) as ready:
+            # From here on: [setup] has its own time.
+            until = time.monotonic() + project.config.plans.proof_seconds
+            for place, command in enumerate(todo):
+                if (left := until - time.monotonic()) <= 0:
+                    break
+                timeout = max(left / (len(todo) - place), min(left, _LEAST))
+                # The shell itself says whether it is a command: it reads it, and runs nothing.
+                asks = f"sh -n -c {shlex.quote(command)} || exit 126; exec sh -c {shlex.quote(command)}"
+                check = Check(name="of a plan", command=asks, timeout=timeout)
+                ended = execution.try_in(context, project, ready, check, why="proof")
+                late = f"it did not end in {timeout:.0f} s"
+                said = late if ended.exit_code is None else ended.tail[-_LONGEST_SAID:]
+                found[command] = ProofTrial(exit_code=ended.exit_code, said=said, tree=tree)
+    except (SetupFailed, NotTrusted) as wrong:
+        return wrong.message
+    return f"the {project.config.plans.proof_seconds} s for proofs were over"
 
 
 def estimated(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlanEstimate:

@@ -6,19 +6,15 @@ written in the transaction that claims the job. Findings stay with the plan, so 
 
 from __future__ import annotations
 
-import contextlib
-import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from legion.domain.checks import Check
 from legion.domain.errors import StateConflict
-from legion.domain.plans import checks as plan_checks
 from legion.domain.plans import plan as plans
 from legion.domain.plans.answer import OTHER, PlanQuestion, parse
-from legion.domain.plans.checks import PlanFacts, ProofTrial, findings
+from legion.domain.plans.checks import PlanFacts, findings
 from legion.domain.plans.draft import MalformedDraft, PlanDraft, keep_approved
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanState
 from legion.domain.plans.specification import SpecStage, fault, kept_files, with_documents
@@ -29,7 +25,6 @@ from legion.domain.text import count
 from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.preparation import Workplace
 from legion.jobs.board import Board
-from legion.jobs.checks import execution
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, RunOutcome
@@ -39,9 +34,7 @@ from legion.jobs.supervise.outcome import limit_ends
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.trees import ProjectContext
-from legion.jobs.workspace import quota, sandbox
-from legion.jobs.workspace.command import CancelToken, NotTrusted
-from legion.jobs.workspace.setup import SetupFailed
+from legion.jobs.workspace import quota
 from legion.store.board import goals, questions
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims, runs
@@ -166,43 +159,10 @@ def read_answer(
         return PlannerEnd(outcome=Outcome.FINISHED, detail="it asks first", record=_asks(answer, within))
     if planned.keep_docs:
         answer = added(context, project, planned, answer)
-    _try_proofs(context, project, answer)
-    record = _proposes(facts.checker(context, project, planned), answer, this_run)
+    record = _proposes(facts.checker(context, project, planned, answer), answer, this_run)
     return PlannerEnd(
         outcome=Outcome.FINISHED, detail=f"a plan of {count(len(answer.tickets), 'ticket')}", record=record
     )
-
-
-_LONGEST_SAID = 600
-
-
-def _try_proofs(context: Context, project: ProjectContext, draft: PlanDraft) -> None:
-    """Run the proofs of a draft on the target, where each must fail: nothing of the plan is done there yet.
-
-    Only in a sandbox, since no person has approved these commands. What there is no time for is not tried.
-    """
-    tree = project.hub.tree_of(project.target)
-    checks = {check.command for check in project.config.checks}
-    todo = [
-        one
-        for one in plan_checks.commands(draft)
-        if one not in checks and context.live.proof_trials.get((tree, one)) is None
-    ]
-    if not todo or not project.config.plans.proof_seconds or sandbox.sandbox(context, project, writable=()) is None:
-        return
-    target = execution.tree_of(context, project, project.target, CancelToken())
-    with contextlib.suppress(SetupFailed, NotTrusted), target as ready:
-        # From here on: [setup] has its own time.
-        until = time.monotonic() + project.config.plans.proof_seconds
-        for command in todo:
-            left = until - time.monotonic()
-            if left <= 0:
-                return
-            check = Check(name="of a plan", command=command, timeout=left)
-            ended = execution.try_in(context, project, ready, check, why="proof")
-            if not ended.lost:
-                trial = ProofTrial(exit_code=ended.exit_code, said=ended.tail[-_LONGEST_SAID:])
-                context.live.proof_trials.update({(tree, command): trial})
 
 
 def _read_document(context: Board, planned: GoalPlan, this_run: Run, stage: SpecStage, message: str) -> PlannerEnd:
@@ -261,7 +221,7 @@ def _proposes(check: Callable[[ReadTransaction, GoalPlan], PlanFacts], answer: P
         known = check(tx, plan)
         whole = keep_approved(known.approved, plan.draft, answer)
         found = findings(whole, known)
-        moved = goals.save(tx, plan, plans.answered(plan, whole, found, known.approved))
+        moved = goals.save(tx, plan, replace(plans.answered(plan, whole, found, known.approved), trials=known.trials))
         goals.record_round(tx, moved, PlanAuthor.PLANNER, run=this_run.id, findings=found)
 
     return record

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from legion.domain.runs import Run
 from legion.jobs.board import Board
-from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.trees import Trees
 from legion.jobs.workspace import slots
 from legion.runner import launch
 from legion.store.board import projects
@@ -73,7 +73,7 @@ class QuotaExceeded:
 class QuotaWatch(BackgroundLoop):
     """Measures the active runs, one after the other."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Trees) -> None:
         super().__init__(context, "quota")
         self._places = {context.data.root}
         """Folders whose disks must not be full."""

@@ -14,7 +14,7 @@ from legion.domain.tickets.spec import MOST_BUDGET
 from legion.jobs.agent import teams
 from legion.jobs.background import routine_clock
 from legion.jobs.board import Board
-from legion.jobs.trees import Trees
+from legion.jobs.context import Context
 from legion.service.plans import decisions, templates
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
@@ -30,7 +30,7 @@ _LONGEST_TITLE = 60
 _LONGEST_RESULT = 300
 
 
-def add(context: Trees, wanted: AddRoutine) -> Routines:
+def add(context: Context, wanted: AddRoutine) -> Routines:
     record = registry.find(context, wanted.cwd)
     schedule, what = parse(wanted.starts), wanted.what.strip()
     if not what or len(what) > LONGEST:
@@ -80,7 +80,7 @@ def remove(context: Board, routine: int, wanted: Where) -> Done:
     return Done(message=f"Routine {routine} is removed; its tickets stay.")
 
 
-def run(context: Trees, routine: int, wanted: Where) -> Routines:
+def run(context: Context, routine: int, wanted: Where) -> Routines:
     """Start it now, whatever its time; the next start by time stays."""
     project = registry.find(context, wanted.cwd)
     with context.store.read() as tx:
@@ -91,7 +91,7 @@ def run(context: Trees, routine: int, wanted: Where) -> Routines:
     return Routines(routines=[_line(start(context, found, "the person started it"))])
 
 
-def start(context: Trees, routine: Routine, why: str) -> Routine:
+def start(context: Context, routine: Routine, why: str) -> Routine:
     """Dispatch its tickets and record the result. The record counts first: of two starts only one dispatches."""
     with context.store.write() as tx:
         current = routines.get(tx, routine.project, routine.id)
@@ -111,7 +111,7 @@ def start(context: Trees, routine: Routine, why: str) -> Routine:
         return routines.save(tx, current, done)
 
 
-def _dispatch(context: Trees, project: Project, routine: Routine, why: str) -> tuple[tuple[int, ...], str]:
+def _dispatch(context: Context, project: Project, routine: Routine, why: str) -> tuple[tuple[int, ...], str]:
     """The tickets, and what to tell the person. A repeated call finds the first one's tickets."""
     request = f"routine:{routine.id}:{routine.runs}"
     if not routine.template:
@@ -145,7 +145,7 @@ def _open(context: Board, routine: Routine) -> list[int]:
         return routine_clock.open_tickets(tx, routine)
 
 
-def _template(context: Trees, wanted: AddRoutine, what: str) -> str:
+def _template(context: Context, wanted: AddRoutine, what: str) -> str:
     """Its name, after a dry run; empty where `what` is a text. A single word that names no template is a mistake."""
     if len(what.split()) > 1:
         if wanted.values:

@@ -14,6 +14,7 @@ from legion.domain.projects import Project
 from legion.domain.tickets.offers import may
 from legion.domain.tickets.spec import MOST_BUDGET
 from legion.jobs.agent import teams
+from legion.jobs.context import Context
 from legion.jobs.landing import target
 from legion.jobs.plan import facts
 from legion.jobs.trees import Trees
@@ -102,16 +103,17 @@ def replan(context: Trees, wanted: ReplanEpic) -> PlanPage:
     return _store(context, project, new)
 
 
-def from_draft(context: Trees, record: Project, goal: str, draft: PlanDraft, *, team: str, epic: str) -> PlanPage:
+def from_draft(context: Context, record: Project, goal: str, draft: PlanDraft, *, team: str, epic: str) -> PlanPage:
     """A plan that needs no planner, because a template or a person wrote it."""
     _refuse_epic(epic)
     project = context.project_of(record)
     target.fetch(context, project)
     new = GoalPlan(id=0, project=record.id, source=PlanSource.TEMPLATE, goal=goal, epic=epic, team=team)
-    check = facts.checker(context, project, new)
+    check = facts.checker(context, project, new, draft)
     with context.store.write() as tx:
-        found = findings(draft, check(tx, new))
-        made = goals.create(tx, answered(_last_round(new), draft, found, ()))
+        known = check(tx, new)
+        found = findings(draft, known)
+        made = goals.create(tx, replace(answered(_last_round(new), draft, found, ()), trials=known.trials))
         goals.record_round(tx, made, PlanAuthor.TEMPLATE, findings=found)
     return pages.page(context, made.id)
 

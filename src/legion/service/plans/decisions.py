@@ -18,6 +18,7 @@ from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.board import Board
+from legion.jobs.context import Context
 from legion.jobs.landing import target
 from legion.jobs.plan import facts
 from legion.jobs.supervise.usage import catch_up
@@ -178,14 +179,14 @@ def text(context: Board, plan_id: int) -> PlanText:
     return PlanText(plan=plan.name, version=plan.version, text=toml_text.write(plan.draft, head))
 
 
-def save(context: Trees, plan_id: int, wanted: SavePlan) -> PlanPage:
+def save(context: Context, plan_id: int, wanted: SavePlan) -> PlanPage:
     """The person's own draft replaces the last one, and is checked like it."""
     with context.store.read() as tx:
         plan = goals.get(tx, plan_id)
     draft = toml_text.read(wanted.text, plan.name)
     project = context.project(plan.project)
     target.fetch(context, project)
-    check = facts.checker(context, project, plan)
+    check = facts.checker(context, project, plan, draft)
     with context.store.write() as tx:
         plan = goals.get(tx, plan_id)
         if plan.version != wanted.version:
@@ -193,7 +194,7 @@ def save(context: Trees, plan_id: int, wanted: SavePlan) -> PlanPage:
         known = check(tx, plan)
         whole = keep_approved(known.approved, plan.draft, draft)
         found = findings(whole, known)
-        moved = goals.save(tx, plan, plans.edited(plan, whole, found, known.approved))
+        moved = goals.save(tx, plan, replace(plans.edited(plan, whole, found, known.approved), trials=known.trials))
         goals.record_round(tx, moved, PlanAuthor.PERSON, findings=found)
     return pages.page(context, plan_id)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from legion.domain.plans.checks import PlanFinding
-from legion.domain.plans.draft import PlanTicket
+from legion.domain.plans.checks import PlanFinding, ProofTrial
+from legion.domain.plans.draft import PlanCriterion, PlanTicket
 from legion.domain.plans.plan import GoalPlan, PlanState, longest_chain, offered, plan_name
 from legion.domain.projects import Project
 from legion.domain.runs import plan_seat
@@ -64,7 +65,9 @@ def page(context: Trees, plan_id: int) -> PlanPage:
             plan=line(tx, plan),
             summary=draft.summary if draft else "",
             risks=draft.risks if draft else "",
-            tickets=[ticket_line(project, one, became, states) for one in (draft.tickets if draft else ())],
+            tickets=[
+                ticket_line(project, one, became, states, plan.trials) for one in (draft.tickets if draft else ())
+            ],
             chain=list(longest_chain(draft)) if draft else [],
             findings=[finding_line(one) for one in plan.findings],
             rounds=[_round(one) for one in goals.rounds(tx, plan_id)],
@@ -117,20 +120,29 @@ def line(tx: ReadTransaction, plan: GoalPlan) -> PlanLine:
 
 
 def ticket_line(
-    project: ProjectContext, ticket: PlanTicket, became: dict[str, int], states: dict[int, State]
+    project: ProjectContext,
+    ticket: PlanTicket,
+    became: Mapping[str, int],
+    states: Mapping[int, State],
+    trials: Mapping[str, ProofTrial],
 ) -> PlanTicketLine:
     number = became.get(ticket.key)
     state = states.get(number) if number is not None else None
     return shaped(
         PlanTicketLine,
         ticket,
-        criteria=[PlanCriterionLine(text=one.text, proof=one.proof, why_not=one.why_not) for one in ticket.criteria],
+        criteria=[_criterion(one, trials.get(one.proof)) for one in ticket.criteria],
         after=[*ticket.after, *map(str, ticket.after_tickets)],
         ticket=number,
         state=state.value if state else "dropped" if number is not None else "",
         when=str(ticket.when or ""),
         asks_for=list(conversion.asks_for(project, ticket)),
     )
+
+
+def _criterion(one: PlanCriterion, trial: ProofTrial | None) -> PlanCriterionLine:
+    said = "" if trial is None else trial.said if trial.exit_code is None else "red" if trial.exit_code else "green"
+    return PlanCriterionLine(text=one.text, proof=one.proof, why_not=one.why_not, tried=said)
 
 
 def finding_line(one: PlanFinding) -> PlanFindingLine:

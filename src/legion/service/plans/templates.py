@@ -14,6 +14,7 @@ from legion.domain.projects import Project
 from legion.domain.review.path_patterns import matches
 from legion.jobs.agent import teams
 from legion.jobs.board import Board
+from legion.jobs.context import Context
 from legion.jobs.landing import target
 from legion.jobs.plan import facts
 from legion.jobs.trees import ProjectContext, Trees
@@ -39,7 +40,7 @@ def template_page(context: Trees, cwd: str, name: str) -> TemplatePage:
     return TemplatePage(template=_line(known, name), text=known.sources[name].text)
 
 
-def run(context: Trees, wanted: RunTemplate) -> ExpandedTemplate:
+def run(context: Context, wanted: RunTemplate) -> ExpandedTemplate:
     """Expand a template to a plan, which goes the way of every plan; with `dry_run` nothing is stored."""
     record = registry.find(context, wanted.cwd)
     project = _project(context, record)
@@ -49,10 +50,11 @@ def run(context: Trees, wanted: RunTemplate) -> ExpandedTemplate:
     if wanted.dry_run:
         target.fetch(context, project)
         plan = GoalPlan(id=0, project=record.id, goal=goal, team=wanted.team, draft=draft)
-        check = facts.checker(context, project, plan)
+        check = facts.checker(context, project, plan, draft)
         with context.store.read() as tx:
-            found = findings(draft, check(tx, plan))
-        shown = [pages.ticket_line(project, one, {}, {}) for one in draft.tickets]
+            known = check(tx, plan)
+        found = findings(draft, known)
+        shown = [pages.ticket_line(project, one, {}, {}, known.trials) for one in draft.tickets]
         lines = [pages.finding_line(one) for one in found]
         return ExpandedTemplate(goal=goal, tickets=shown, findings=lines, plan=None)
     page = create.from_draft(context, record, goal, draft, team=wanted.team, epic=wanted.epic)

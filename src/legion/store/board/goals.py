@@ -12,7 +12,7 @@ from sqlalchemy import Row, bindparam, func, insert, literal_column, select, upd
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.plans import draft
-from legion.domain.plans.checks import FindingKind, PlanFinding
+from legion.domain.plans.checks import FindingKind, PlanFinding, ProofTrial
 from legion.domain.plans.plan import (
     DECIDABLE,
     GoalPlan,
@@ -213,8 +213,10 @@ def _took(tx: ReadTransaction, project: int) -> dict[int, LandedTicket]:
 
 
 def _values(plan: GoalPlan) -> dict[str, Any]:
-    return asdict(replace(plan, draft=None, findings=())) | {
-        "draft": None if plan.draft is None else draft.record(plan.draft),
+    values = asdict(replace(plan, draft=None, findings=()))
+    trials = values.pop("trials")
+    return values | {
+        "draft": None if plan.draft is None else draft.record(plan.draft) | ({"trials": trials} if trials else {}),
         "findings": _findings_json(plan.findings),
         "asked": list(plan.asked),
     }
@@ -225,8 +227,11 @@ def _plan(row: Row[Any]) -> GoalPlan:
 
 
 def _made(values: Mapping[str, Any]) -> GoalPlan:
+    drafted = dict(values["draft"] or {})
+    trials = drafted.pop("trials", {})
     read = {
-        "draft": None if values["draft"] is None else draft.read(values["draft"]),
+        "draft": draft.read(drafted) if drafted else None,
+        "trials": {command: ProofTrial(**one) for command, one in trials.items()},
         "findings": _findings(values["findings"]),
         "asked": tuple(values["asked"]),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
@@ -33,7 +34,7 @@ from legion.wire.agents import (
 )
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.notes import AddNote, CloseNote, NoteLine
-from legion.wire.plans import ApprovePlan, NewPlan, PlanPage, RejectPlan
+from legion.wire.plans import ApprovePlan, NewPlan, PlanPage, PlanTicketLine, RejectPlan
 from legion.wire.text import plan_number
 
 # Tools about agents and mail.
@@ -151,6 +152,9 @@ def _named(call: ToolRequest, word: str) -> str:
 
 _LISTED = 8
 _LONGEST = 600
+_PLAN = 12_000
+"""Characters of all texts of a plan's tickets; those of each have room for `_LEAST`."""
+_LEAST = 240
 
 
 def note(call: ToolRequest) -> Data:
@@ -205,25 +209,49 @@ def goal(call: ToolRequest) -> Data:
 
 
 def _plan(page: PlanPage) -> Data:
-    shown = [
-        {
-            "key": one.key,
-            "title": one.title,
-            **({"after": one.after} if one.after else {}),
-            "files": [*one.files, *one.new_files][:_LISTED],
-            "criteria": [each.text for each in one.criteria][:_LISTED],
-            **({"ticket": one.ticket, "state": one.state} if one.ticket is not None else {}),
-        }
-        for one in page.tickets
-    ]
+    """All that the person sees: cut by size, never by kind."""
+    each = max(_LEAST, _PLAN // max(1, len(page.tickets)))
     return {
         "plan": page.plan.id,
         "state": page.plan.state,
         "goal": page.plan.goal[:_LONGEST],
         "summary": page.summary[:_LONGEST],
-        "tickets": shown,
+        "risks": page.risks[:_LONGEST],
+        "expected_usd": page.estimate.usd,
+        "expected_seconds": page.estimate.seconds,
+        "tickets": [_proposed(one, each) for one in page.tickets],
         **({"findings": [one.text for one in page.findings][:_LISTED]} if page.findings else {}),
     }
+
+
+def _proposed(one: PlanTicketLine, room: int) -> Data:
+    """Its texts stand between marks: a file of the repository may have put words there."""
+    given = {name: text for name in ("text", "context", "plan") if (text := str(getattr(one, name)).strip())}
+    part = room // max(1, len(given))
+    facts = {
+        "criteria": [
+            {name: _cut(text, _LEAST) for name, text in asdict(each).items() if text} for each in one.criteria
+        ],
+        "after": one.after,
+        "files": [*one.files, *one.new_files],
+        "asks_person_for": one.asks_for,
+        "only_if": one.when,
+        "ticket": one.ticket,
+        "state": one.state,
+    }
+    return {
+        "key": one.key,
+        "title": one.title,
+        **{
+            name: quoted(_cut(text, part), source="the planner", id=secrets.token_hex(6), about=name)
+            for name, text in given.items()
+        },
+        **{name: fact for name, fact in facts.items() if fact},
+    }
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} [cut, of {len(text)}]"
 
 
 _HANDLERS: Mapping[Tool, Callable[[ToolRequest], Data]] = {

@@ -121,7 +121,13 @@ const factsOf = ({ tickets, chain, estimate, usage, drops, rounds }) => ({
   planner: usage ? dollars(usage.usd) : "",
   replaces: drops.map((n) => `#${n}`).join(", "),
   rounds: rounds.length,
+  "written by": AUTHORS[rounds.findLast((one) => one.usable)?.author] ?? "",
 });
+const AUTHORS = {
+  planner: "a planner that read this repository, so its files may have put words there",
+  person: "a person",
+  template: "a template, with values of this repository",
+};
 
 function about(value, error, show) {
   if (value === null) return "unknown: too few tickets of this project have landed";
@@ -174,8 +180,9 @@ const Text = ({ name, at, ...more }) =>
 
 function Proposed({ one, chain, chosen, choose }) {
   const box = html`<input type="checkbox" aria-label=${`Choose ${one.key}`} checked=${chosen} onChange=${choose} />`;
-  const criterion = ({ text, proof, why_not: why }) =>
-    html`${text} ${proof ? html`<code>${proof}</code>` : html`<span class="hint">no proof: ${why}</span>`}`;
+  const criterion = ({ text, proof, why_not: why, tried }) =>
+    html`${text} ${proof ? html`<code>${proof}</code>` : html`<span class="hint">no proof: ${why}</span>`}
+      <${Hint} of=${!["", "red", "green"].includes(tried) && `not tried: ${tried}`} />`;
   const facts = { files: one.files.join(", "), "new files": one.new_files.join(", "), lines: one.lines || "" };
   const more = { labels: one.labels.join(", "), "needs your approval for": one.asks_for.join(", ") };
   return html`<article class="receipt proposed">
@@ -186,6 +193,8 @@ function Proposed({ one, chain, chosen, choose }) {
     </p>
     <details open>
       <summary>What it asks for</summary><${Prose} text=${one.text} />
+      ${one.context && html`<h3>Context</h3><${Prose} text=${one.context} />`}
+      ${one.plan && html`<h3>Approach</h3><${Prose} text=${one.plan} />`}
       <${Items} className="evidence" of=${one.criteria} row=${criterion} /><${Facts} of=${{ ...facts, ...more }} />
     </details>
   </article>`;
