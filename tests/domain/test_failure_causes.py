@@ -21,7 +21,6 @@ from legion.domain.failure_causes import likely_cause, telling_line
         ("ProxyError\n[The sandbox refused index.example.org: it is in no list]", 1, "`sandbox.allow`"),
         ("no module\n[The sandbox refused index.example.org: it is in no list]", 1, "let it reach index.example.org"),
         ("No space left on device\n[The sandbox refused index.example.org: it is in no list]", 1, "disk"),
-        ("E   Left contains 2 more items: {'http://': 'http://127.0.0.1:3128'}", 1, "env -u HTTP_PROXY"),
         ("407 Proxy Authentication Required", 1, "HTTPS_PROXY and NO_PROXY"),
         ("npm error network getaddrinfo EAI_AGAIN", 1, "no network"),
         ("ModuleNotFoundError: No module named 'yaml'", 1, "[setup]"),

@@ -17,7 +17,7 @@ from tests.support.repository import Repository
 
 __all__ = ["make"]
 
-CHECK = '[checks.test]\nrun = "mytool && grep -q CERT $SSL_CERT_FILE && test $NO_PROXY = localhost,127.0.0.1,::1"\n'
+CHECK = "[checks.test]\nrun = 'mytool && grep -q CERT $SSL_CERT_FILE && test -z \"$NO_PROXY$http_proxy\"'\n"
 
 
 def _tool(folder: Path, name: str) -> str:

@@ -78,6 +78,14 @@ def legion(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
         yield one
 
 
+PROXIES = """\
+[setup]
+run = "env | grep -q ^HTTPS_PROXY= && env | grep -q ^https_proxy="
+[checks.test]
+run = "! env | grep -i proxy"
+"""
+
+
 @pytest.fixture
 def project(legion: Squad, tmp_path: Path) -> Project:
     return legion.adopt(Repository(tmp_path / "ada", CONFIG))
@@ -117,6 +125,13 @@ def test_no_port_of_this_machine_answers_an_agent(project: Project):
     assert log.strip().splitlines()[-1:] == ["done"], log
     assert "answered" not in log, log
     assert "by the proxy" not in log, log
+
+
+def test_setup_and_agents_see_the_proxy_and_checks_do_not(legion: Squad, tmp_path: Path):
+    project = legion.adopt(Repository(tmp_path / "ada", PROXIES))
+    ticket = project.dispatch("Say it", 'test -n "$HTTPS_PROXY" && echo seen > seen.txt')
+    project.until_settled(ticket)
+    assert project.ticket(ticket).ticket.state == "done"
 
 
 def test_a_person_opens_a_host_to_an_agent_that_works(project: Project, legion: Squad):

@@ -10,7 +10,6 @@ import re
 _NOT_EXECUTABLE, _NOT_FOUND, _KILLED = 126, 127, 137
 _TOOL = re.compile(r"(?m)^(?:/bin/)?(?:ba|da|z)?sh: (?:line )?(?:\d+: )?(?P<tool>[^\s:]+): (?:command )?not found")
 _SHELL = "in your shell and run `legion up` in the repository"
-_MEETS_PROXY = "it sees the proxy of its sandbox in its variables"
 _BY_PROXY, _NO_NETWORK = "the proxy refused it", "it found no network"
 _MEMORY = "`sandbox.memory_gb` in your settings is the limit of one run"
 _TABLE = tuple(
@@ -23,9 +22,6 @@ _TABLE = tuple(
             *("CERTIFICATE_VERIFY_FAILED", "[Cc]ertificate verify failed", "[Ss]elf.signed certificate", "SELF_SIGNED"),
             *("unable to get (?:local )?issuer", "UNABLE_TO_(?:GET|VERIFY)", "invalid peer certificate", "x509: cert"),
             "PKIX path building failed",
-        ),
-        f"{_MEETS_PROXY}: begin it with `env -u HTTP_PROXY -u HTTPS_PROXY -u http_proxy -u https_proxy`": (
-            r"127\.0\.0\.1:3128|port=3128",
         ),
         f"{_BY_PROXY}: set HTTPS_PROXY and NO_PROXY {_SHELL}": (
             *("Proxy Authentication Required", "ProxyError", "tunneling socket", "Could not resolve proxy"),
@@ -48,7 +44,7 @@ _TABLE = tuple(
     }.items()
 )
 _REFUSED = re.compile(r"\[The sandbox refused ([^:\s]+): it .*\]")
-_OF_THE_NETWORK = [cause for _, cause in _TABLE if cause.startswith((_MEETS_PROXY, _BY_PROXY, _NO_NETWORK))]
+_OF_THE_NETWORK = [cause for _, cause in _TABLE if cause.startswith((_BY_PROXY, _NO_NETWORK))]
 _NOISE = re.compile(
     r"Node\.js v[\d.]+|npm (?:ERR!|error)(?: +(?:[A-Z]|[a-z]+ |/).*)?|make.*: \*\*\* .*|at .+[:)\]]\d*"
     r"|note: This error.*|hint: .*|.*See above for .*|[\W_]*"

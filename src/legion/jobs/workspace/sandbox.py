@@ -41,10 +41,13 @@ _IDLE = 3.0
 _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "TERM")
 
 
-def environment(context: Trees, project: ProjectContext, extra: Mapping[str, str]) -> dict[str, str]:
+def environment(
+    context: Trees, project: ProjectContext, extra: Mapping[str, str], *, proxied: bool = True
+) -> dict[str, str]:
     """An allow-list: variables that every program needs, those that the person named, and Legion's own.
 
-    HOME has the person's path. Inside a sandbox that folder is empty but for the toolchains.
+    HOME has the person's path. Inside a sandbox that folder is empty but for the toolchains. `proxied`: variables name
+    the sandbox's way out. Without them programs reach names all the same.
     """
     names = (*_PASSED_ON, *context.user.sandbox.env)
     passed = {name: os.environ[name] for name in names if name in os.environ}
@@ -56,7 +59,8 @@ def environment(context: Trees, project: ProjectContext, extra: Mapping[str, str
     }
     of_shell = shell.for_programs(_shell(context, project))
     found = {"HOME": str(Path.home()), **of_shell, **passed, **identity, **extra}
-    return found if bridge(context, project) is None else {**found, **egress.variables()}
+    way = egress.variables() if bridge(context, project) else {}
+    return {**found, **way} if proxied else {name: value for name, value in found.items() if name not in way}
 
 
 def bridge(context: Trees, project: ProjectContext) -> NetworkBridge | None:
