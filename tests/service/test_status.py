@@ -13,12 +13,13 @@ from legion.client.text.tickets import about
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import StateConflict
 from legion.domain.events import EventKind
+from legion.domain.takeovers import Takeover, TakeoverStage
 from legion.domain.tickets.ticket import Park, ParkReason, Start, State
 from legion.jobs.landing.send_back import refuse_upstream
 from legion.service.entry.tools.tickets import MARKS
 from legion.service.providers.reachability import unreachable
 from legion.store.board import projects, receipts, tickets
-from legion.store.work import runs
+from legion.store.work import runs, takeovers
 from legion.wire.board import ProjectLine
 from legion.wire.projects import Where
 from tests.store.making import add_ticket
@@ -115,6 +116,22 @@ def test_an_agent_whose_setup_runs_is_not_at_work(board: Board):
     line = board.service.status(board.cwd, False).tickets[0]
     assert (line.doing, line.doing_since) == ("agent at work", started_at)
     assert about(replace(line, doing_since=time.time() - 61)).endswith("agent at work, 1m 01s")
+
+
+def test_who_waits_for_an_agent_and_who_is_at_it_is_said(board: Board):
+    board.put(1, state="working")
+    run = board.run(1, ended=False)
+    board.prepare(run)
+
+    def doing(asked: Takeover) -> str:
+        with board.store.write() as tx:
+            takeovers.put(tx, asked)
+        return board.service.status(board.cwd, False).tickets[0].doing
+
+    waits = Takeover(ticket=1, alone=run)
+    assert doing(waits) == "a person waits for a safe moment to take over"
+    assert doing(replace(waits, stage=TakeoverStage.WITHDRAWN)) == "agent at work"
+    assert doing(replace(waits, alone=run - 1)) == "a person works with its agent"
 
 
 def test_a_provider_that_accepts_no_connection_is_unreachable():

@@ -232,7 +232,7 @@ def test_reasons_are_aligned_and_a_question_names_its_key_and_no_command():
     assert rows[:3] == [
         "Needs you 2",
         "✗  #4  Rate limits  gave up",
-        "‖  #6  Wait         asks you (3 answers): changes ci.yml without leave",
+        "‖  #6  Wait         asks: changes ci.yml without leave (3 answers)",
     ]
 
 

@@ -84,6 +84,20 @@ def shows(page: Page, text: str) -> None:
     expect(page.locator(".xterm-rows")).to_contain_text(re.compile(text), timeout=PATIENCE)
 
 
+def test_no_row_and_no_column_of_a_terminal_is_cut_off(project: Project, pages: Pages):
+    page = pages.enter(f"ticket/{together(project, TALK)}/terminal")
+    page.get_by_role("button", name="Only look").click()
+    page.wait_for_selector('.screen[data-news="open"]')
+    for height in range(800, 820, 4):
+        page.set_viewport_size({"width": 390 + height - 800, "height": height})
+        page.evaluate("new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame))")
+        over = page.locator(".xterm-screen").evaluate(
+            "one => { const [drawn, box] = [one, one.closest('.screen')].map((part) => part.getBoundingClientRect());"
+            " return [drawn.bottom - box.bottom, drawn.right - box.right]; }"
+        )
+        assert max(over) <= 0
+
+
 def test_a_person_types_sees_the_echo_reloads_and_sees_it_again_while_another_only_looks(
     project: Project, pages: Pages
 ):

@@ -136,6 +136,7 @@ KEYS: tuple[Key, ...] = (
     _main(KeyContext.INBOX, "no", "n", "no", "Answer with no, or the second choice; asks once."),
     _main(KeyContext.INBOX, "answer", "e", "in words", "Choose an answer, or write one."),
     _main(KeyContext.INBOX, "yes_to_all", "A", "yes to all alike", "Answer all questions of this kind with yes."),
+    _main(KeyContext.INBOX, "diff", "f", "diff", "Its ticket's change."),
     _main(KeyContext.INBOX, "open_ticket", "o", "its ticket", "Open the ticket that asks."),
     _main(KeyContext.AGENTS, "tell", "i", "message", "Send it a message."),
     _main(KeyContext.AGENTS, "interrupt_agent", "x", "interrupt", "Interrupt it; with a message it continues."),

@@ -205,8 +205,8 @@ def why(ticket: TicketLine, keys: Mapping[str, str] = NO_KEYS) -> str:
     if ticket.question is None:
         text, does = about(ticket), _HELPS.get(ticket.state) if ticket.parked_until is None else None
         return f"{keys[does[0]]} {does[1]}: {text}" if does is not None and does[0] in keys else text
-    asks = f"asks you ({keys['inbox']} answers)" if "inbox" in keys else "asks you"
-    return f"{asks}: {clean(ticket.reason)}" if ticket.reason else asks
+    asks = f"asks: {clean(ticket.reason)}" if ticket.reason else "asks you"
+    return f"{asks} ({keys['inbox']} answers)" if "inbox" in keys else asks
 
 
 def listed(

@@ -12,6 +12,7 @@ from legion.wire.text import SHORT_ID
 
 _HURRY = 600.0
 """Seconds left below which the time is shown as urgent."""
+_WITH_CHANGE = ("change", "review", "gate")
 _BY_LEGION = ("change", "attempts", "review", "gate", "branch", "checks")
 """Kinds of questions that Legion words. An agent's text is put on one line, so that it cannot imitate them."""
 
@@ -32,6 +33,9 @@ def question_rows(question: QuestionLine, width: int, now: float, ways: str = ""
         if fact not in question.words:
             text = f"{clean(name)}: {fact if ways else clean(fact)}"
             made += paragraph(text, width, indent=2, colour=Colour.DIM, key=key, most=12 if ways else None)
+    if question.kind in _WITH_CHANGE and not ways:
+        shows = f"`legion diff {question.ticket}` shows the change, `legion try {question.ticket}` opens a tree with it."
+        made += paragraph(shows, width, indent=2, key=key)
     default = question.default
     silence = "left to the agent" if not default else "a no" if default == "no" else f"`{clean(default)}`"
     told = f"asked {duration(now - question.asked_at)} ago; without an answer it is {silence} at "

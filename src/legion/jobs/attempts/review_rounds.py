@@ -124,8 +124,7 @@ def _question(ticket: Ticket, why: str, current: Sequence[ReviewRequest]) -> str
     listed = "\n".join(rows)
     return (
         f"How shall it continue? {_line(f'{why[:1].upper()}{why[1:]}')}.{f'{chr(10)}{listed}' if listed else ''}\n"
-        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your reason, `{STOP}` stops it.\n"
-        f"`legion diff {ticket.id}` shows the change."
+        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your reason, `{STOP}` stops it."
     )
 
 

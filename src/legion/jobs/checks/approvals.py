@@ -324,7 +324,7 @@ def settle(tx: Transaction, ticket: Ticket, about: ApprovalConcern, within: floa
         kind=QuestionKind.CHANGE,
         project=ticket.project,
         ticket=ticket.id,
-        words=f"{about.question}\n`legion diff {ticket.id}` shows the change.",
+        words=about.question,
         deadline=tx.now + within,
     )
     if question.settled_at is None and question.deadline <= tx.now:

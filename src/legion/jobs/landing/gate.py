@@ -49,7 +49,7 @@ def stop_for_person(context: Trees, ticket: Ticket, because: Sequence[Receipt]) 
         question = _ask(tx, ticket, gate_key(ticket), f" {hidden}".rstrip())
         if question.choice == LAND:
             return
-        why = f"it passed everything and waits for `legion land {ticket.id}`"
+        why = "it passed everything and waits for you"
         tickets.move(tx, ticket.id, Park(ParkReason.QUESTION, why), rule=Rule.GATE)
         data = {"receipts": [one.id for one in because], "rule": Rule.GATE.value}
         tx.record(EventKind.AT_GATE, project=ticket.project, ticket=ticket.id, data=data)
@@ -72,12 +72,7 @@ def _ask(tx: Transaction, ticket: Ticket, key: str, said: str = "") -> Question:
         kind=QuestionKind.GATE,
         project=ticket.project,
         ticket=ticket.id,
-        words=(
-            f"Shall it land? It passed its checks on the target.{said}\n"
-            f"`{LAND}` lands it (`legion land {ticket.id}` does the same), `{BACK}` sends it back with"
-            f" your reason, `{STOP}` stops it.\n"
-            f"`legion diff {ticket.id}` shows the change, `legion try {ticket.id}` opens a tree with it."
-        ),
+        words=f"Shall it land? It passed its checks on the target.{said}",
         deadline=tx.now + _PATIENCE,
     )
 

@@ -60,7 +60,7 @@ class TicketLines:
         waited_for = {other for ticket in shown for other in ticket.spec.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
         found = [takeovers.of_ticket(tx, ticket.id) for ticket in shown if not ticket.ended]
-        self._attended = {one.ticket: one.mode for one in found if one is not None}
+        self._attended = {one.ticket: one for one in found if one is not None}
         asking = [ticket.id for ticket in shown if ticket.parked and ticket.parked.reason is ParkReason.QUESTION]
         plans = [plan_approvals.of_ticket(tx, id) for id in asking]
         self._plans_wait = {one.ticket for one in plans if one is not None and one.stage is Planning.PROPOSED}
@@ -107,9 +107,10 @@ class TicketLines:
 
     def _offer_facts(self, ticket: Ticket) -> OfferFacts:
         run = self._active.get(ticket.id) if ticket.state is State.WORKING else None
+        attended = self._attended.get(ticket.id)
         return OfferFacts(
             agent=None if run is None else reach_of(self._context, run),
-            attended=self._attended.get(ticket.id),
+            attended=attended.mode if attended else None,
             held=ticket.id in self._holders,
             plan_waits=ticket.id in self._plans_wait,
         )
@@ -169,6 +170,8 @@ class TicketLines:
         if run.access and (quiet := silence(folder)):
             return quiet, None
         working = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
+        if attended := self._attended.get(run.ticket or 0):
+            working = attended.words(run.id) or working
         if said := statements_in(output_end(RunFolder(folder).output, _READ)).status:
             working = f"{working}: {said}"
         text = describe_run(self._context, run, self._helps.get(run.id, ()), self._now, working=working)

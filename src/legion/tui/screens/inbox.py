@@ -74,7 +74,7 @@ class InboxPlace(Place):
             return question is not None and bool(inbox.choice_for(question, yes=action != "no"))
         if action == "answer":
             return question is not None
-        if action == "open_ticket":
+        if action in ("open_ticket", "diff"):
             return question is not None and question.ticket is not None
         return super().check_action(action, parameters)
 
@@ -167,9 +167,12 @@ class InboxPlace(Place):
         text = f"Answer {count(len(same), 'question')} of the kind {clean(question.kind)} with `{clean(choice)}`?"
         self.legion_app.ask(text, lambda legion: _answer_all(legion, [one.id for one in same], choice))
 
-    def action_open_ticket(self) -> None:
+    def action_open_ticket(self, tab: str = "live") -> None:
         if self.question is not None and self.question.ticket is not None:
-            self.legion_app.open_ticket(self.question.ticket)
+            self.legion_app.open_ticket(self.question.ticket, tab)
+
+    def action_diff(self) -> None:
+        self.action_open_ticket("diff")
 
 
 def _answer_all(legion: Legion, ids: list[int], choice: str) -> str:

@@ -110,16 +110,12 @@ function Columns({ tickets }) {
   return html`<div class="columns" style=${{ "--widths": widths }}>${columns.map(column)}</div>`;
 }
 
-const ASKS = {
-  gate: "Ready to land: it waits for you",
-  change: "Touches protected files or tests: it waits for you",
-  attempts: "Out of attempts",
-};
+const ASKS = { gate: "Ready to land: it waits for you", attempts: "Out of attempts" };
 
 // What it does or, where it needs the person, why.
 function about(one) {
   const asked = one.question && questions.value.find((other) => other.id === one.question);
-  if (asked) return ASKS[asked.kind] ?? `Asks: ${asked.words}`;
+  if (asked) return ASKS[asked.kind] ?? ((asked.kind === "change" && one.reason) || `Asks: ${asked.words}`);
   return one.question
     ? "asks you something"
     : one.state === "failed"
