@@ -50,7 +50,7 @@ class Takeover:
     def may_interrupt(self, run: int) -> bool:
         return self.stage is not TakeoverStage.WITHDRAWN and run == self.alone
 
-    def words(self, run: int) -> str:
+    def doing(self, run: int) -> str:
         """What this run does for the person; "" where the agent works alone."""
         if self.opens(run):
             return "a person works with its agent"

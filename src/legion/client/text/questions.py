@@ -34,7 +34,9 @@ def question_rows(question: QuestionLine, width: int, now: float, ways: str = ""
             text = f"{clean(name)}: {fact if ways else clean(fact)}"
             made += paragraph(text, width, indent=2, colour=Colour.DIM, key=key, most=12 if ways else None)
     if question.kind in _WITH_CHANGE and not ways:
-        shows = f"`legion diff {question.ticket}` shows the change, `legion try {question.ticket}` opens a tree with it."
+        shows = (
+            f"`legion diff {question.ticket}` shows the change, `legion try {question.ticket}` opens a tree with it."
+        )
         made += paragraph(shows, width, indent=2, key=key)
     default = question.default
     silence = "left to the agent" if not default else "a no" if default == "no" else f"`{clean(default)}`"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from legion.domain.checks import Receipt
 from legion.domain.events import EventKind
 from legion.domain.landing.queue import gate_key, is_gated
-from legion.domain.questions import BACK, LAND, STOP, Question, QuestionKind
+from legion.domain.questions import LAND, Question, QuestionKind
 from legion.domain.review.hidden_characters import warning
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import Claim

@@ -171,7 +171,7 @@ class TicketLines:
             return quiet, None
         working = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
         if attended := self._attended.get(run.ticket or 0):
-            working = attended.words(run.id) or working
+            working = attended.doing(run.id) or working
         if said := statements_in(output_end(RunFolder(folder).output, _READ)).status:
             working = f"{working}: {said}"
         text = describe_run(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
