@@ -53,9 +53,9 @@ def test_a_whole_line_is_meant_even_where_another_holds_it():
     assert bind("it works\nit works offline", ["it works :: true"])[1] == (Bound(criterion=0, by="true"),)
 
 
-def backings(receipts: list[Receipt], landed_on: list[Receipt] | None) -> list[Backing]:
+def backings(receipts: list[Receipt], landed_on: list[Receipt] | None, red: list[str] | None = None) -> list[Backing]:
     bound = [Bound(criterion=0, by="prove"), Bound(criterion=2, by="[test]")]
-    return [one.backing for one in weigh(CRITERIA, bound, {"test": "make test"}, receipts, landed_on)]
+    return [one.backing for one in weigh(CRITERIA, bound, {"test": "make test"}, receipts, landed_on, None, red)]
 
 
 def test_only_a_green_receipt_of_what_landed_proves():
@@ -65,6 +65,8 @@ def test_only_a_green_receipt_of_what_landed_proves():
     assert backings([green], None) == [Backing.GREEN, Backing.CLAIMED, Backing.OPEN]
     assert backings([green, red], None) == [Backing.RED, Backing.CLAIMED, Backing.OPEN]
     assert backings([green, test], [green, test]) == [Backing.PROVEN, Backing.CLAIMED, Backing.PROVEN]
+    assert backings([green, test], [green, test], []) == [Backing.GREEN, Backing.CLAIMED, Backing.GREEN]
+    assert backings([green, test], [green, test], ["prove"]) == [Backing.PROVEN, Backing.CLAIMED, Backing.GREEN]
     assert backings([red], [red]) == [Backing.CLAIMED, Backing.CLAIMED, Backing.CLAIMED]
     assert backings([green, test], [test]) == [Backing.CLAIMED, Backing.CLAIMED, Backing.PROVEN]
 

@@ -46,4 +46,4 @@ def test_only_hunks_of_code_are_taken_back():
 
 
 def test_new_tests_are_those_that_the_change_adds():
-    assert new_tests(diffs.read(CHANGE)) == ("tests/test_a.py",)
+    assert new_tests(diffs.read(CHANGE), ()) == ("tests/test_a.py",)

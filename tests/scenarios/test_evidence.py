@@ -34,9 +34,9 @@ def test_each_criterion_stands_where_its_command_says(project: Project):
     assert [(one.backing, one.by) for one in page.evidence] == [
         ("proven", "test -s answer.txt"),
         ("proven", "grep -qx 42 answer.txt"),
-        ("proven", "sh check.sh"),
+        ("green", "sh check.sh"),
         ("claimed", ""),
-        ("proven", "sh says.sh"),
+        ("green", "sh says.sh"),
     ]
     assert [one.own for one in page.evidence] == [False, False, False, False, True]
     trees = {project.hub_git("rev-parse", f"{one.commit}^{{tree}}") for one in page.evidence if one.commit}
@@ -48,4 +48,4 @@ def test_each_criterion_stands_where_its_command_says(project: Project):
     for where in (shown, project.squad.cli("status", cwd=cwd).stdout):
         assert "1 criterion without proof" in where
     told = json.loads(project.squad.cli("ticket", str(ticket), "--json", cwd=cwd).stdout)
-    assert [one["backing"] for one in told["evidence"]] == ["proven", "proven", "proven", "claimed", "proven"]
+    assert [one["backing"] for one in told["evidence"]] == ["proven", "proven", "green", "claimed", "green"]

@@ -28,11 +28,11 @@ def test_lines_that_no_proof_needs_are_shown_and_so_is_a_proof_that_was_green_be
     found = page.reversal
     assert found is not None
     assert [(one.path, one.line, one.lines) for one in found.unproven] == [("words.txt", 9, 1)]
-    assert (found.tried, found.left, found.idle) == (2, 0, ["test -e words.txt"])
+    assert (found.tried, found.left, found.idle, found.red) == (2, 0, ["test -e words.txt"], [PROOF])
     shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
     assert "unproven  words.txt:9, 1 line" in shown
     assert "passes without the change  test -e words.txt" in shown
-    assert [(one.backing, one.idle) for one in page.evidence][1:] == [("proven", True)]
+    assert [(one.backing, one.idle) for one in page.evidence][1:] == [("green", True)]
     assert ", which also passes" in shown
     assert {receipt.verdict for receipt in page.receipts} == {"green"}
     assert project.landed("words.txt") == WORDS["words.txt"].replace("one", "ONE").replace("nine", "NINE")
@@ -53,6 +53,36 @@ def test_what_there_was_no_time_for_is_counted_and_lands_all_the_same(make: Call
     assert (page.reversal.tried, page.reversal.left, page.reversal.idle) == (0, 2, [])
 
 
-def test_nothing_is_taken_back_unless_the_project_asks_for_it(project: Project):
-    page = project.until(project.dispatch("plain", "echo 1 > a.txt", prove=["test -e a.txt"]), "done")
-    assert page.reversal is None
+CRITERIA = "It is there\nIt says so\nTests hold\nIt is elegant"
+MIXED = ["1 :: test -e a.txt", "2 :: sh says.sh", "3 :: [test]"]
+
+
+def test_by_default_a_criterion_is_proven_only_by_a_command_that_fails_without_the_change(make: Callable[..., Project]):
+    project = make('[checks.test]\nrun = "test ! -e never"\n[agents]\nattempts = 1\n', files=WORDS)
+    ticket = project.dispatch("plain", "echo 1 > a.txt; echo true > says.sh", prove=MIXED, criteria=CRITERIA)
+    page = project.until(ticket, "done")
+    assert [(one.backing, one.idle) for one in page.evidence] == [
+        ("proven", False),
+        ("green", True),
+        ("green", True),
+        ("claimed", False),
+    ]
+    found = page.reversal
+    assert found is not None
+    assert (found.red, found.tried, found.left) == (["test -e a.txt"], 0, 0), "pieces only where the project asks"
+    assert {one.command: one.without for one in page.receipts} == {
+        "test -e a.txt": "red",
+        "sh says.sh": "green",
+        "test ! -e never": "green",
+    }
+    shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
+    assert "proven  It is there" in shown
+    assert "red without the change" in shown
+    assert "fails without the change, as it should: test -e a.txt" in shown
+
+
+def test_a_project_may_leave_it_out_and_then_nothing_is_called_proven(make: Callable[..., Project]):
+    project = make('[checks.test]\nrun = "true"\n[reversal]\nproofs = 0\n', files=WORDS)
+    ticket = project.dispatch("plain", "echo 1 > a.txt", prove=["1 :: test -e a.txt"], criteria="It is there")
+    page = project.until(ticket, "done")
+    assert (page.reversal, [one.backing for one in page.evidence]) == (None, ["green"])

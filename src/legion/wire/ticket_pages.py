@@ -28,6 +28,8 @@ class PredictedConflictLine:
 class ReversalLine:
     idle: list[str]
     """Commands that are green without the change, too: they prove nothing about it."""
+    red: list[str]
+    """Commands that fail without the change, as they should."""
     unproven: list[UnprovenLine]
     """Pieces of the change without which everything is still green."""
     tried: int
@@ -214,6 +216,8 @@ class ReceiptLine:
     """Where it ran; empty: on the head."""
     trusted: str = ""
     """Who trusts the check although it stays green when the code is broken; empty where it was shown to go red."""
+    without: str = ""
+    """What it said without the change: `red`, as it should, or `green`; empty where that was not tried."""
 
 
 @dataclass(kw_only=True)

@@ -78,6 +78,7 @@ _RECEIPT: Columns[tuple[int, ReceiptLine]] = (
     Column("check", lambda one: one[1].name, keeps=True),
     Column("exit", lambda one: "no exit code" if one[1].exit_code is None else f"exit {one[1].exit_code}", Colour.DIM),
     Column("lasted", lambda one: fine_duration(one[1].duration), Colour.DIM),
+    Column("without it", lambda one: one[1].without and f"{one[1].without} without the change", Colour.DIM),
     Column("made", lambda one: clock(one[1].made_at), Colour.DIM, least=100),
     Column("on", lambda one: f"on {one[1].commit[:9]}", Colour.DIM),
     Column("machine", lambda one: f"machine {one[1].machine}" if one[1].machine else "", Colour.DIM),

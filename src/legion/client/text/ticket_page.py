@@ -317,9 +317,14 @@ def _warnings(page: TicketPage, width: int, *, full: bool) -> list[Row]:
             "Proof by reversal",
             [
                 *_warned([("passes without the change", name) for name in found.idle], width),
+                *(note(f"fails without the change, as it should: {clean(name)}", indent=2) for name in found.red),
                 *_warned(open_[:most], width),
                 *more(len(open_), most, "--full"),
-                note(f"checks cover {missed} of {count(found.tried, 'piece')} of the change{left}", indent=2),
+                *(
+                    [note(f"checks cover {missed} of {count(found.tried, 'piece')} of the change{left}", indent=2)]
+                    if found.tried or found.left
+                    else []
+                ),
             ],
         )
     files = [line for name in page.changed_files[:most] for line in paragraph(name, width, indent=2)]

@@ -184,7 +184,14 @@ class RevertProofSettings:
         0,
         DAY,
         unit="seconds",
-        help="How long each change may be tested without itself and without each of its hunks. 0: not at all.",
+        help="How long each change may be tested without each of its hunks, and its checks without it. 0: not at all.",
+    )
+    proofs: float = number(
+        60.0,
+        0,
+        DAY,
+        unit="seconds",
+        help="How long the proofs of a ticket may run without its change; one that took longer with it is left out.",
     )
 
 

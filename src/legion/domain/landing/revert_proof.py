@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from legion.domain.review.diffs import FileDiff, Hunk
 from legion.domain.review.path_patterns import matches
-from legion.domain.review.protected_files import is_test
+from legion.domain.review.protected_files import deciding, is_test
 
 _DOCUMENTS = ("**/*.md", "**/*.rst", "**/*.adoc", "**/LICENSE", "docs")
 _NO_CODE = re.compile(r"^\s*(?:#(?!\[).*|//.*|/?\*.*|--.*)?$")
@@ -36,6 +36,8 @@ class RevertProof:
 
     idle: tuple[str, ...]
     """Commands that pass without the change, too."""
+    red: tuple[str, ...]
+    """Commands that fail without it, as they should."""
     unproven: tuple[RevertHunk, ...]
     tried: int
     left: int
@@ -58,9 +60,11 @@ def revertable_hunks(change: Iterable[FileDiff]) -> tuple[RevertHunk, ...]:
     )[:MOST_HUNKS]
 
 
-def new_tests(change: Sequence[FileDiff]) -> tuple[str, ...]:
-    """The test files that the change adds or adds to."""
-    return tuple(file.path for file in change if is_test(file.path) and file.added and not file.gone)
+def new_tests(change: Sequence[FileDiff], commands: Iterable[str]) -> tuple[str, ...]:
+    """The test files that the change adds or adds to, and the scripts and recipes of its that these commands run."""
+    scripts = deciding(commands)
+    added = [file.path for file in change if file.added and not file.gone]
+    return tuple(path for path in added if is_test(path) or matches(path, scripts, any_case=True))
 
 
 def _has_code(hunk: Hunk) -> bool:

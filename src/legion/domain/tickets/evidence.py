@@ -7,7 +7,7 @@ or its number; `[test]` in place of the command stands for the project's check o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,9 +21,9 @@ SEPARATOR = " :: "
 
 class Backing(Enum):
     PROVEN = "proven"
-    """Its command passed on exactly the files that landed."""
+    """Its command passed on exactly the files that landed, and failed without the change."""
     GREEN = "green"
-    """Its command passed on the change, which has not landed."""
+    """Its command passed; the change has not landed, or the command was not seen to fail without it."""
     RED = "red"
     """Its command failed, or could not be run, in its last run."""
     OPEN = "open"
@@ -94,15 +94,17 @@ def weigh(
     receipts: Sequence[Receipt],
     landed_on: Sequence[Receipt] | None,
     read: Mapping[int, str] | None = None,
+    red_without: Collection[str] | None = None,
 ) -> tuple[Evidence, ...]:
     """The evidence for each criterion; several commands for one give several. `checks`: commands by name; `receipts`:
     those of the latest change, oldest first; `landed_on`: those that let it land, None where it has not; `read`: by
-    criterion, the place where a reviewer found it met.
+    criterion, the place where a reviewer found it met; `red_without`: commands that failed without the change, None
+    where there is none to leave out.
     """
     found: list[Evidence] = []
     for place, words in enumerate(criteria_of(criteria)):
         mine = [one.by for one in bound if one.criterion == place]
-        found += [_stands(words, _command(by, checks), receipts, landed_on) for by in mine]
+        found += [_stands(words, _command(by, checks), receipts, landed_on, red_without) for by in mine]
         if not mine and read and place in read:
             found.append(Evidence(words=words, backing=Backing.READ, by=read[place]))
         elif not mine:
@@ -115,11 +117,18 @@ def _command(by: str, checks: Mapping[str, str]) -> str:
     return by if name is None else checks.get(name, by)
 
 
-def _stands(words: str, command: str, receipts: Sequence[Receipt], landed_on: Sequence[Receipt] | None) -> Evidence:
+def _stands(
+    words: str,
+    command: str,
+    receipts: Sequence[Receipt],
+    landed_on: Sequence[Receipt] | None,
+    red_without: Collection[str] | None,
+) -> Evidence:
     if landed_on is not None:
         proof = [one for one in landed_on if one.command == command and one.verdict is CheckResult.GREEN]
         if proof:
-            return Evidence(words=words, backing=Backing.PROVEN, by=command, receipt=proof[-1])
+            backing = Backing.PROVEN if red_without is None or command in red_without else Backing.GREEN
+            return Evidence(words=words, backing=backing, by=command, receipt=proof[-1])
         return Evidence(words=words, backing=Backing.CLAIMED, by=command)
     ran = [one for one in receipts if one.command == command]
     if not ran:

@@ -16,7 +16,7 @@ from legion.domain.review import diffs
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import Claim
 from legion.domain.text import count
-from legion.domain.tickets.evidence import Bound
+from legion.domain.tickets.evidence import Bound, check_named
 from legion.domain.tickets.ladder import next_try, next_try_after_conflict
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
@@ -50,7 +50,7 @@ from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import events
-from legion.store.board import crews, tickets, verdicts
+from legion.store.board import crews, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims
 from legion.system import crash
@@ -288,13 +288,16 @@ def _context(tx: ReadTransaction, checkpoint: Ticket) -> str:
 # These runs leave no receipt: they prove nothing about a commit that could land. They are bounded in time, and the
 # result says how many hunks were not tried.
 
+_ROOM = 5.0
+"""A command may take so many times what it took with the change, and at least so many seconds."""
 _LEAST = 1.0
 """Seconds: with less left, no further run starts."""
 
 
 def proof_wanted(project: ProjectContext, ticket: Ticket) -> bool:
     """Whether the project asks for it, and there is something to run."""
-    return project.config.reversal.seconds > 0 and bool(ticket.spec.proofs or project.config.checks)
+    settings, bound = project.config.reversal, ticket.spec.proofs or ticket.spec.bound
+    return bool((settings.proofs and bound) or (settings.seconds and (bound or project.config.checks)))
 
 
 def prove_by_revert(
@@ -319,6 +322,7 @@ def record_proof(tx: Transaction, ticket: Ticket, tree: str, found: RevertProof)
     data = {
         "tree": tree,
         "idle": list(found.idle),
+        "red": list(found.red),
         "unproven": [{"path": one.path, "line": one.line, "lines": one.lines} for one in found.unproven],
         "tried": found.tried,
         "left": found.left,
@@ -348,20 +352,26 @@ class _Trial:
         self._target = target
         self._merged = merged
         self._cancel = cancel
-        self._until = time.monotonic() + project.config.reversal.seconds
-        own = [want.check for want in execution.proofs(ticket.id, ticket.spec.proofs)]
-        self._checks: Sequence[Check] = own or project.config.checks
+        self._until = 0.0
+        settings, named = project.config.reversal, {check_named(one.by) for one in ticket.spec.bound}
+        self._proofs = [want.check for want in execution.proofs(ticket.id, ticket.spec.proofs)]
+        self._bound = [*self._proofs, *(check for check in project.config.checks if check.name in named)]
+        self._checks: Sequence[Check] = (self._proofs or project.config.checks) if settings.seconds else ()
 
     def run(self) -> RevertProof:
         change = diffs.read(self._project.hub.patch(self._target, self._merged.commit))
-        tests = new_tests(change)
-        idle: tuple[str, ...] = ()
-        if tests or self._ticket.spec.proofs:
+        settings = self._project.config.reversal
+        alone = self._bound or self._checks
+        tests = new_tests(change, [check.command for check in alone])
+        said: dict[str, bool | None] = {}
+        if tests or self._bound:
             before = partial_trees.with_files(self._project.hub, self._target, self._merged.commit, tests)
-            idle = tuple(check.command for check in self._checks if self._passes(before, [check]))
+            self._until = time.monotonic() + max(settings.proofs, settings.seconds)
+            said = {check.command: self._without(before, check) for check in alone}
+        self._until = time.monotonic() + settings.seconds
         unproven: list[RevertHunk] = []
         tried = 0
-        all_pieces = revertable_hunks(change)
+        all_pieces = revertable_hunks(change) if self._checks else ()
         for piece in all_pieces:
             tree = partial_trees.without(self._project.hub, self._merged.commit, piece.patch)
             passed = None if tree is None else self._passes(tree, self._checks)
@@ -370,7 +380,26 @@ class _Trial:
             tried += 1
             if passed:
                 unproven.append(piece)
-        return RevertProof(idle=idle, unproven=tuple(unproven), tried=tried, left=len(all_pieces) - tried)
+        return RevertProof(
+            idle=tuple(command for command, passed in said.items() if passed),
+            red=tuple(command for command, passed in said.items() if passed is False),
+            unproven=tuple(unproven),
+            tried=tried,
+            left=len(all_pieces) - tried,
+        )
+
+    def _without(self, before: str, check: Check) -> bool | None:
+        """Whether it passes without the change; None where that takes longer than there is time."""
+        there = {before, self._merged.tree, self._project.hub.tree_of(self._target)}
+        with self._context.store.read() as tx:
+            known = [one for tree in there for one in receipts.for_tree(tx, self._project.id, tree)]
+        mine = [one for one in known if one.command == check.command]
+        if any(one.tree == before and one.verdict is CheckResult.GREEN for one in mine):
+            return True
+        took = max((one.duration for one in mine), default=0.0)
+        if took > self._time_left():
+            return None
+        return self._passes(before, [replace(check, timeout=min(check.timeout, max(_ROOM, _ROOM * took)))])
 
     def _time_left(self) -> float:
         return self._until - time.monotonic()
@@ -388,5 +417,5 @@ class _Trial:
             limited = replace(check, timeout=min(check.timeout, left))
             code = execution.try_out(self._context, self._project, commit, limited, cancel=self._cancel)
             if code != 0:
-                return None if code is None and self._time_left() < _LEAST else False
+                return None if code is None else False
         return True

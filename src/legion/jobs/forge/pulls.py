@@ -311,12 +311,15 @@ def gather(context: Board, project: ProjectContext, ticket: Ticket, commit: str)
     with context.store.read() as tx:
         passed = green(receipts.for_tree(tx, ticket.project, tree), {*checks.values(), *ticket.spec.proofs})
         reviews = verdicts.of_ticket(tx, ticket.id)
-        reports = [one for one in events.of_ticket(tx, ticket.id) if one.kind is EventKind.TICKET_REPORTED]
+        history = events.of_ticket(tx, ticket.id)
+        reports = [one for one in history if one.kind is EventKind.TICKET_REPORTED]
         parts = _parts(tx, ticket)
         claims = [forges.claim_of_ticket(tx, one.id) for one in (ticket, *parts)]
         reviews = (*reviews, *(one for part in parts for one in verdicts.of_ticket(tx, part.id)))
         spent = total(usage.of_ticket(tx, one.id) for one in (ticket, *parts))
-    weighed = evidence.weigh(ticket.spec.criteria, ticket.spec.bound, checks, passed, passed, {})
+    tried = [one.data.get("red") for one in history if one.kind is EventKind.REVERSED]
+    red = [str(one) for one in tried[-1]] if tried and isinstance(tried[-1], list) else []
+    weighed = evidence.weigh(ticket.spec.criteria, ticket.spec.bound, checks, passed, passed, {}, red)
     about = {one.change.commit for one in (ticket, *parts) if one.change is not None}
     given = [one.verdict for one in reviews if one.verdict is not None and one.commit in about]
     open_criteria = [f"{words} (ticket {part.id})" for part in parts for words in _unproven(part)]
@@ -329,7 +332,11 @@ def gather(context: Board, project: ProjectContext, ticket: Ticket, commit: str)
         done=str(reports[-1].data.get("summary") or reports[-1].data.get("text") or "") if reports else "",
         checks=[ProvenCheck(name=one.name, command=one.command, seconds=one.duration) for one in passed],
         proven=[f"{one.words} (`{one.by}`)" for one in weighed if one.backing is Backing.PROVEN],
-        unproven=[*(one.words for one in weighed if one.backing is not Backing.PROVEN), *open_criteria],
+        unproven=[
+            *(one.words for one in weighed if one.backing not in (Backing.PROVEN, Backing.GREEN)),
+            *(f"{one.words} (`{one.by}` passes, not seen red)" for one in weighed if one.backing is Backing.GREEN),
+            *open_criteria,
+        ],
         findings=[f"{one.weight.value}, {one.place or 'the change'}: {one.text}" for v in given for one in v.findings],
         files=[file.path for file in project.hub.changed_files(change.base, change.commit)] if change else (),
         attempts=ticket.attempt,

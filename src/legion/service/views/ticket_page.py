@@ -70,6 +70,7 @@ def ticket_page(context: Trees, ticket_id: int) -> TicketPage:
         plan = plan_approvals.of_ticket(tx, ticket_id)
         job = claims.latest(tx, JobKind.REVIEW if ticket.state is State.REVIEWING else JobKind.RUN, ticket_id)
     latest = next((run for run in reversed(all_runs) if not run.role), None)
+    without = reversal(history)
     spec, change = ticket.spec, ticket.change
     worktree, changed = _on_disk(project, ticket)
     said = _statements(context, latest)
@@ -84,7 +85,7 @@ def ticket_page(context: Trees, ticket_id: int) -> TicketPage:
         change=change.commit if change else None,
         worktree=worktree,
         runs=[run_line(run, spent.get(run.id)) for run in all_runs],
-        receipts=[_receipt_line(context, receipt) for receipt in _without_repeats((*proofs, *named, *confirmed))],
+        receipts=[_receipt_line(context, one, without) for one in _without_repeats((*proofs, *named, *confirmed))],
         not_needed=_not_needed(history),
         history=[event_line(event, names) for event in history],
         changed_files=changed,
@@ -108,7 +109,7 @@ def ticket_page(context: Trees, ticket_id: int) -> TicketPage:
         hidden_characters=hidden(project, ticket),
         accept=list(spec.acceptance),
         crew=crews.crew_line(context, project, ticket, all_runs),
-        reversal=reversal(history),
+        reversal=without,
         reviews=review.review_lines(ticket, read),
         evidence=evidence_lines(
             project, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
@@ -174,8 +175,11 @@ def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:
     return sorted({receipt.id: receipt for receipt in all_receipts}.values(), key=lambda receipt: receipt.id)
 
 
-def _receipt_line(context: Board, receipt: Receipt) -> ReceiptLine:
-    return shaped(ReceiptLine, receipt, output=str(context.data.root / receipt.output) if receipt.output else "")
+def _receipt_line(context: Board, receipt: Receipt, tried: ReversalLine | None) -> ReceiptLine:
+    without = "" if tried is None else "red" if receipt.command in tried.red else "green"
+    known = tried is not None and receipt.command in (*tried.red, *tried.idle)
+    output = str(context.data.root / receipt.output) if receipt.output else ""
+    return shaped(ReceiptLine, receipt, output=output, without=without if known else "")
 
 
 _READ = 200_000
@@ -245,7 +249,7 @@ def evidence_lines(
     landed_on = _landed_on(ticket, history, receipts, tree)
     since = _attempt_started(history)
     tried = reversal(history)
-    idle = tried.idle if tried else []
+    idle, red = (tried.idle, tried.red) if tried else ([], [])
     fresh = [receipt for receipt in receipts if receipt.made_at >= since]
     return [
         EvidenceLine(
@@ -257,7 +261,13 @@ def evidence_lines(
             own=one.backing is not Backing.READ and _changed_the_proof(changed, one.by),
         )
         for one in evidence.weigh(
-            ticket.spec.criteria, ticket.spec.bound, checks, fresh, landed_on, _reviewed(ticket, read)
+            ticket.spec.criteria,
+            ticket.spec.bound,
+            checks,
+            fresh,
+            landed_on,
+            _reviewed(ticket, read),
+            None if ticket.spec.checkpoint else red,
         )
     ]
 
@@ -284,6 +294,7 @@ def reversal(history: Sequence[Event]) -> ReversalLine | None:
     data: Any = found[-1]
     return ReversalLine(
         idle=list(data["idle"]),
+        red=list(data.get("red", ())),
         unproven=[UnprovenLine(**one) for one in data["unproven"]],
         tried=data["tried"],
         left=data["left"],

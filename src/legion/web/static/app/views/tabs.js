@@ -84,6 +84,7 @@ function Receipt({ one, open }) {
     <summary>
       <${Badge} of=${one.verdict} kind=${one.verdict === "green" ? "good" : "bad"} /> <b>${one.name}</b> ${""}
       <${Hint} of=${`${duration(one.duration)}, ${clock(one.made_at)}, ${one.commit.slice(0, 10)}`} />
+      <${Hint} of=${one.without && `${one.without} without the change`} />
     </summary>
     <p><code>${one.command}</code></p>
     ${trusts && html`<p class="hint">${trusts}</p>`}
