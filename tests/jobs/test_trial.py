@@ -216,6 +216,7 @@ def test_the_answer_fix_changes_legion_toml_as_the_question_shows_and_what_waite
     old, new = '"python3 check.py"', '"PYTHONPATH=\\"$PWD/src\\" python3 check.py"'
     assert question.choices == ("fix", "leave", "trust")
     assert f"-run = {old}  # the whole suite\n+run = {new}  # the whole suite\n" in question.words
+    assert page(board).remedy.endswith(f"; or answer question {question.id} in `legion inbox`: fix, leave, trust")
     said = board.service.answer(question.id, AnswerQuestion(choice="fix"))
     assert "Commit it" in said.message
     file = board.repository.root / "legion.toml"

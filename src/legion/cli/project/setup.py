@@ -108,11 +108,8 @@ def _trial_lines(found: TrialPage, screen: Screen) -> Iterator[str]:
     for line in found.lines:
         yield from screen.paragraph(sanitize(line), indent=2)
     if found.remedy and not found.trusted:
-        way = ", or you trust the checks" if found.question is not None else ""
-        yield screen.line(Cell(f"  No change lands before that is fixed{way}:", Colour.YELLOW))
+        yield screen.line(Cell("  No change lands before that is done:", Colour.YELLOW))
         yield from screen.paragraph(sanitize(found.remedy), indent=4)
-        if found.question is not None:
-            yield from screen.paragraph(f"or: legion answer {found.question} trust", indent=4)
 
 
 @command("trust", example="legion trust --show\nlegion trust")

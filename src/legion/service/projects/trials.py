@@ -96,13 +96,14 @@ def _off(project: ProjectContext) -> str:
 def _done(tx: ReadTransaction, project: ProjectContext, found: Trial, number: int) -> TrialPage:
     asked = sight.question(tx, project, found) if found.doubts else None
     sees = "unknown" if not found.complete or not found.files else "no" if found.doubts else "yes"
+    answer = f"; or answer question {asked.id} in `legion inbox`: {', '.join(asked.choices)}" if asked else ""
     return TrialPage(
         state="done",
         number=number,
         lines=list(found.lines),
         sees=sees,
         doubts=list(found.doubts),
-        remedy="" if sees == "yes" else found.remedy(project.config.setup.run),
+        remedy="" if sees == "yes" else found.remedy(project.config.setup.run) + answer,
         question=None if asked is None else asked.id,
         trusted=bool(found.doubts) and sight.is_trusted(tx, project, found),
         setup_seconds=found.setup,

@@ -146,8 +146,7 @@ def _trial_notes(found: TrialPage) -> list[str]:
     if not found.doubts:
         return []
     answer = "you trust the checks all the same" if found.trusted else found.remedy
-    asked = f"; changes wait for your answer (`legion answer {found.question} trust`)" if found.question else ""
-    return [f"{'; '.join(found.doubts)}: {answer}{asked}"]
+    return [f"{'; '.join(found.doubts)}: {answer}"]
 
 
 def unreadable_settings(project: Project) -> str:
