@@ -6,8 +6,11 @@ import os
 from pathlib import Path
 
 from legion.config.files.project import FILE
+from legion.config.files.user import CurrentSettings, UserConfig
 from legion.domain.checks import CheckResult
+from legion.jobs.checks import sight, trial
 from legion.jobs.workspace import sandbox, shell_variables
+from legion.jobs.workspace.command import CancelToken
 from legion.service.projects import registry
 from legion.service.views.doctor import doctor
 from legion.wire.projects import AddProject, ShellVariables
@@ -47,6 +50,20 @@ def test_checks_find_the_tools_and_certificates_of_the_shell(make: Make, tmp_pat
     assert ground.passes(ground.project.target)
     (line,) = [one for one in doctor(ground.board.context, str(ground.repository.root)).findings if "shell" in one.name]
     assert line.detail.startswith("PATH, http_proxy, ")
+
+
+def test_a_trial_that_lacked_a_tool_is_due_when_the_shell_has_it(make: Make, tmp_path: Path):
+    ground = make(CHECK, {"a.txt": "a\n"})
+    object.__setattr__(ground.board.context, "settings", CurrentSettings(UserConfig()))
+    without, project = {"PATH": os.environ["PATH"]}, ground.project
+    _report(ground, ground.repository.root, without)
+    trial.run(ground.board.context, project, CancelToken())
+    due = []
+    for variables in (without, {"PATH": _tool(tmp_path / "tools", "mytool")}):
+        _report(ground, ground.repository.root, variables)
+        with ground.board.store.read() as tx:
+            due.append(sight.is_due(ground.board.context, tx, project))
+    assert due == [False, True]
 
 
 def test_init_guesses_with_the_tools_of_the_shell(make: Make, tmp_path: Path):

@@ -175,6 +175,8 @@ def test_no_change_lands_on_a_blind_check_before_a_person_trusts_it_and_receipts
     assert made
     assert all(one.trusted for one in made)
     assert "every receipt says so" in finding(board).advice
+    assert finding(board).ok
+    assert not finding(board).known
 
 
 def test_a_first_landing_waits_for_the_trial_and_then_lands(make: Make):

@@ -9,7 +9,7 @@ import re
 
 _NOT_EXECUTABLE, _NOT_FOUND, _KILLED = 126, 127, 137
 _TOOL = re.compile(r"(?m)^(?:/bin/)?(?:ba|da|z)?sh: (?:line )?(?:\d+: )?(?P<tool>[^\s:]+): (?:command )?not found")
-_SHELL = "in your shell and run `legion up` in the repository"
+_SHELL = "in your shell and run `legion doctor --try`"
 _BY_PROXY, _NO_NETWORK = "the proxy refused it", "it found no network"
 _MEMORY = "`sandbox.memory_gb` in your settings is the limit of one run"
 _TABLE = tuple(
@@ -79,7 +79,7 @@ def likely_cause(tail: str, exit_code: int | None) -> str:
     missing = _TOOL.search(tail)
     if exit_code == _NOT_FOUND or (exit_code is None and missing):
         tool = f"`{missing['tool']}`" if missing else "a program that it starts"
-        return f"{tool} is not on PATH there: install it, then run `legion up` in the repository"
+        return f"{tool} is not on PATH there: install it, then run `legion doctor --try`"
     if exit_code == _NOT_EXECUTABLE:
         return "a file that it starts is not executable: `git update-index --chmod=+x FILE`, and commit"
     found = next((cause for signs, cause in _TABLE if signs.search(tail)), "")

@@ -34,8 +34,10 @@ def doctor(call: CommandCall, again: bool, restore: bool, attack: bool, sure: bo
     if sure:
         raise click.UsageError("--yes only works with --rebuild")
     try:
-        if again and follow_trial(call, call.cwd, again=True) is None:
-            return 0
+        if again:
+            call.use_shell(call.cwd)
+            if follow_trial(call, call.cwd, again=True) is None:
+                return 0
         with progress("Checking"):
             found = call.legion().attack(Where(cwd=call.cwd)) if attack else call.legion().doctor(call.cwd)
     except NotRunning:

@@ -266,8 +266,8 @@ def _node_tool(files: Folder, package: object) -> tuple[str, str | None, str, tu
         # npm knows neither the other tools' workspaces nor their addresses of packages.
         only = tool == "pnpm" and ("pnpm-workspace.yaml" in files or "workspace:" in files.read("package.json"))
         if files.has(tool) or only:
-            notes = () if files.has(tool) else (not_installed(tool, "its setup fails until it is"),)
-            return tool, lock, exact if lock else loose, notes
+            missing = not_installed(tool, "its setup fails until it is", "then run `legion doctor --try`")
+            return tool, lock, exact if lock else loose, () if files.has(tool) else (missing,)
         notes = (not_installed(tool, "npm prepares it, perhaps with other versions"),)
     lock = files.first("package-lock.json", "npm-shrinkwrap.json")
     return "npm", lock, f"npm {'ci' if lock else 'install --no-package-lock'} --no-audit --no-fund", notes

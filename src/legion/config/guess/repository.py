@@ -107,8 +107,7 @@ def local_services(files: Folder) -> tuple[int, ...]:
     return tuple(sorted({int(port) for port in found if 0 < int(port) < 65536}))
 
 
-def not_installed(tool: str, instead: str) -> str:
-    again = "delete legion.toml and run `legion init` again"
+def not_installed(tool: str, instead: str, again: str = "delete legion.toml and run `legion init` again") -> str:
     return f"This is a project of {tool}, which is not installed: {instead}. Install {tool}, {again}."
 
 

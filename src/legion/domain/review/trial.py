@@ -104,9 +104,10 @@ class Trial:
     def remedy(self, setup: str) -> str:
         """What to do where it is not shown that the checks see the code. `setup` is the project's command, or empty."""
         if not self.complete:
+            what = "[setup]" if self.setup_fault else "the check"
             return (
-                f"correct {'[setup]' if self.setup_fault else 'the check'} in legion.toml and run `legion trust`, or "
-                "correct the code, by a ticket or by a commit of yours; then the checks are tried again"
+                f"correct {what} in legion.toml and run `legion trust`, or correct the code by a ticket or a commit, or "
+                "give this machine what is missing and run `legion doctor --try`"
             )
         if not self.files:
             return "if the checks look at something else than code, trust them"

@@ -123,12 +123,14 @@ def _dirty(git_dir: Path, root: Path) -> int:
 
 
 def file_names(root: Path, most: int = 50_000) -> tuple[str, ...]:
-    """Tracked and new files of a checkout, without ignored ones; the first `most` of them."""
+    """Tracked and new files of a checkout, without ignored ones; of more than `most` those nearest to the top."""
     git_dir, _, _, _ = find(root)
     listed = git(
         "ls-files", "-z", "--cached", "--others", "--exclude-standard", git_dir=git_dir, work_tree=root, cwd=root
     )
-    return tuple(name.decode("utf-8", "surrogateescape") for name in fields(listed.stdout)[:most])
+    names = fields(listed.stdout)
+    kept = sorted(names, key=lambda name: name.count(b"/"))[:most] if len(names) > most else names
+    return tuple(name.decode("utf-8", "surrogateescape") for name in kept)
 
 
 WORKTREE_INCLUDE = ".worktreeinclude"

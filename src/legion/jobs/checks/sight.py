@@ -56,13 +56,17 @@ def last(context: Board, tx: ReadTransaction, project: ProjectContext, commit: s
 
 
 def is_due(context: Board, tx: ReadTransaction, project: ProjectContext) -> bool:
-    """Whether the checks in force were never tried, only on another target that failed them, or proved flaky since."""
+    """Whether the checks in force were never tried, failed on another target or with other variables of the shell, or
+    proved flaky since."""
     if not is_on(context, project):
         return False
     found = last(context, tx, project)
-    if found is None or (not found.complete and found.commit != project.record.target):
+    if found is None:
         return True
-    return found.complete and _is_newly_flaky(tx, project, found.at)
+    if found.complete:
+        return _is_newly_flaky(tx, project, found.at)
+    reported = shell_variables.changed_at(context, Path(project.record.common_dir))
+    return found.commit != project.record.target or reported > found.at
 
 
 def _is_newly_flaky(tx: ReadTransaction, project: ProjectContext, since: float) -> bool:

@@ -39,6 +39,12 @@ def current(context: Board, repository: Path, root: Path) -> dict[str, str]:
     return _chosen(context, root, os.environ if found is None else found)
 
 
+def changed_at(context: Board, repository: Path) -> float:
+    """When the shell last reported others; 0 where it never did."""
+    place = _file(context, repository)
+    return place.stat().st_mtime if place.exists() else 0.0
+
+
 def without_password(context: Board, repository: Path) -> tuple[str, ...]:
     """The names of the proxies that programs get without user and password."""
     found = _stored(context, repository)

@@ -351,7 +351,8 @@ def _trial(context: Board, project: ProjectContext) -> list[DoctorFinding]:
         ]
     if found.sees == "no" or (found.doubts and not found.trusted):
         advice = "you trust them all the same, and every receipt says so" if found.trusted else found.remedy
-        return [*findings, DoctorFinding(name=name, ok=found.trusted, detail="; ".join(found.doubts), advice=advice)]
+        detail = "; ".join(found.doubts)
+        return [*findings, DoctorFinding(name=name, ok=found.trusted, detail=detail, advice=advice, known=False)]
     known = found.sees == "yes"
     detail = "they fail when the code is broken" if known else found.lines[-1].removeprefix("sees the code: ")
     advice = "`legion doctor --try` tries them now" if found.state == "due" else ""
