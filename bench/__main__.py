@@ -2,6 +2,7 @@
 
 `growth` and `projects` take many minutes and run only by their names. A number behind `growth` says how many tickets it
 drives, one behind `conversations` how many files it makes; words behind `projects` choose some of its projects.
+`coupled` takes a folder and words of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from bench import (
     claude,
     conversations,
     cost,
+    coupled,
     daemon,
     foresight,
     gateway,
@@ -68,6 +70,8 @@ _ONLY_BY_NAME = ("growth", "projects")
 
 def main() -> int:
     words = sys.argv[1:]
+    if words[:1] == ["coupled"]:
+        return _coupled(words[1:])
     number = int(words.pop()) if len(words) > 1 and words[-1].isdecimal() else None
     chosen = words[1:] if words[:1] == ["projects"] else []
     wanted = words[:1] if chosen else words or [name for name in PARTS if name not in _ONLY_BY_NAME]
@@ -91,6 +95,14 @@ def main() -> int:
                 projects.run(Path(folder), report, chosen)
             else:
                 PARTS[name](Path(folder), report)
+    report.summary()
+    return 0
+
+
+def _coupled(words: list[str]) -> int:
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix="legion-bench-", ignore_cleanup_errors=True) as folder:
+        coupled.run(Path(folder), report, words)
     report.summary()
     return 0
 
