@@ -14,6 +14,7 @@ from legion.domain.tickets import ticket as rules
 from legion.domain.tickets.ladder import next_try, rest
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
+    AlreadyThere,
     Approve,
     AskReview,
     Cause,
@@ -27,6 +28,7 @@ from legion.domain.tickets.ticket import (
     ParkReason,
     Propose,
     Prove,
+    Recheck,
     Resume,
     Retry,
     Rewind,
@@ -51,9 +53,11 @@ WITH_AGENT = {
     "working": "StartPointUsed>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed "
     "Stop>stopped "
     "Rewind>queued",
-    "checking": "Prove>landing AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
+    "checking": "Prove>landing AlreadyThere>landing AskReview>reviewing "
+    "TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
     "reviewing": "Approve>landing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
-    "landing": "Land>done AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
+    "landing": "Land>done Recheck>checking AskReview>reviewing "
+    "TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
     "parked": "Unpark>reviewing Fail>failed Stop>stopped Rewind>queued",
     "done": "",
     "failed": "Retry>queued Rewind>queued",
@@ -77,6 +81,8 @@ STEPS: tuple[Step, ...] = (
     StartPointUsed(),
     Propose(CHANGE),
     Prove(),
+    AlreadyThere(CHANGE, "ticket 6 brought it"),
+    Recheck(),
     AskReview(),
     Approve(),
     Land("l" * 40),

@@ -7,6 +7,7 @@ from enum import Enum
 from legion.domain.events import Event, EventKind
 from legion.domain.questions import SettledBy
 from legion.domain.tickets.ticket import (
+    AlreadyThere,
     Approve,
     AskReview,
     Cause,
@@ -18,6 +19,7 @@ from legion.domain.tickets.ticket import (
     ParkReason,
     Propose,
     Prove,
+    Recheck,
     Resume,
     Retry,
     Rewind,
@@ -38,6 +40,7 @@ class Rule(Enum):
     READY = "ready"
     TREE_DECIDES = "tree-decides"
     PROVEN = "proven"
+    ALREADY_THERE = "already-there"
     REVIEWED = "reviewed"
     GREEN_LANDS = "green-lands"
     SMALL_FIRST = "small-first"
@@ -93,6 +96,7 @@ WORDS = {
     Rule.READY: "everything it comes after is done, and there is room",
     Rule.TREE_DECIDES: "the tree decides, not what the agent reports",
     Rule.PROVEN: "its own proofs are green, or it has none",
+    Rule.ALREADY_THERE: "what another ticket brought needs no attempt: proofs that were red before it are green",
     Rule.REVIEWED: "an independent agent reads the change",
     Rule.GREEN_LANDS: "the target moves only to a commit whose checks passed on exactly that commit",
     Rule.SMALL_FIRST: "of equal priority the smaller change goes first, until it was overtaken three times",
@@ -171,6 +175,8 @@ _PLAIN: dict[type[Step], Rule] = {
     StartPointUsed: Rule.STARTS_FROM_LANDED,
     Propose: Rule.TREE_DECIDES,
     Prove: Rule.PROVEN,
+    AlreadyThere: Rule.ALREADY_THERE,
+    Recheck: Rule.ALREADY_THERE,
     AskReview: Rule.REVIEWED,
     Approve: Rule.REVIEWED,
     Land: Rule.GREEN_LANDS,

@@ -158,6 +158,9 @@ class ConflictSettings:
         unit="seconds",
         help="How often open changes are merged with each other to predict conflicts. 0: never.",
     )
+    already_there: bool = flag(
+        True, help="Whether a ticket ends when what landed for another makes its proofs green, red before that."
+    )
     tell: bool = flag(True, help="Whether agents that take messages are warned of a predicted conflict.")
 
 

@@ -8,6 +8,7 @@ Two rules hold this file together:
     draft -> queued -> working -> checking -> reviewing -> landing -> done
                ^          |           |           |           |
                +----------+-----------+-----------+-----------+   TryAgain: next attempt, with feedback
+    AlreadyThere leads from checking to landing, with an empty change, and Recheck back from there.
     Park and Unpark lead aside and back; Fail and Stop end; Retry brings both ends back to queued.
 
 A checkpoint has no agent: it goes queued -> checking -> done by Inspect and Confirm.
@@ -188,6 +189,21 @@ class Prove:
 
 
 @dataclass(frozen=True)
+class AlreadyThere:
+    """Another ticket brought its work, as its own proofs show: `change` is empty."""
+
+    change: Change
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """It conflicts with what landed meanwhile, and its proofs may be green there."""
+
+    reason: str = "it conflicts with what landed meanwhile: its proofs are tried there"
+
+
+@dataclass(frozen=True)
 class AskReview:
     """All its own proofs passed; independent agents review it next, one after the other."""
 
@@ -297,6 +313,8 @@ Step = (
     | Inspect
     | Propose
     | Prove
+    | AlreadyThere
+    | Recheck
     | AskReview
     | Approve
     | Land
@@ -330,6 +348,8 @@ MOVES: dict[tuple[State, type[Step]], State] = {
     (_S.WORKING, StartPointUsed): _S.WORKING,
     (_S.WORKING, Propose): _S.CHECKING,
     (_S.CHECKING, Prove): _S.LANDING,
+    (_S.CHECKING, AlreadyThere): _S.LANDING,
+    (_S.LANDING, Recheck): _S.CHECKING,
     (_S.CHECKING, AskReview): _S.REVIEWING,
     (_S.CHECKING, Confirm): _S.DONE,
     (_S.REVIEWING, Approve): _S.LANDING,
@@ -374,7 +394,9 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
         case Propose(change):
             return replace(moved, change=change)
         case Land(commit, unchecked) | Confirm(commit, unchecked):
-            return replace(moved, landed=commit, unchecked=unchecked, feedback="")
+            return replace(moved, landed=commit, unchecked=unchecked, feedback="", reason=ticket.reason)
+        case AlreadyThere(change, reason):
+            return replace(moved, change=change, reason=reason, feedback="")
         case TryAgain(reason, feedback, ground) | Fail(reason, feedback, ground):
             sent_back = replace(moved, reason=reason, feedback=feedback or ticket.feedback)
             if isinstance(step, TryAgain):
@@ -386,7 +408,7 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, parked=parked, reason=detail, interrupted=cut_off)
         case Resume(reason):
             return replace(moved, reason=reason, interrupted=True)
-        case Stop(reason):
+        case Stop(reason) | Recheck(reason):
             return replace(moved, reason=reason)
         case Rewind(ground, reason, feedback):
             back = replace(moved, base=ground.base, plant=ground.tree, change=None, interrupted=False)
@@ -399,7 +421,7 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
 
 
 _ONLY_CHECKPOINTS = (Inspect, Confirm)
-_ONLY_WITH_AGENT = (Start, StartPointUsed, Rewind, Propose, Prove, AskReview, Approve, Land)
+_ONLY_WITH_AGENT = (Start, StartPointUsed, Rewind, Propose, Prove, AlreadyThere, Recheck, AskReview, Approve, Land)
 _ASKED_FOR = {
     Park: "paused",
     Unpark: "resumed",

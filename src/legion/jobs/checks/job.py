@@ -13,13 +13,11 @@ from legion.domain.events import EventKind
 from legion.domain.hooks import HookKind
 from legion.domain.landing.revert_proof import RevertHunk, RevertProof, new_tests, revertable_hunks
 from legion.domain.review import diffs
-from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import Claim
-from legion.domain.text import count
-from legion.domain.tickets.evidence import Bound, check_named
+from legion.domain.tickets.evidence import check_named, unproven
 from legion.domain.tickets.ladder import next_try, next_try_after_conflict
-from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
+    AlreadyThere,
     AskReview,
     Cause,
     Change,
@@ -36,11 +34,9 @@ from legion.git.hub.objects import write_commit
 from legion.git.merge import partial_trees
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs import person_hooks
-from legion.jobs.agent import teams
-from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.board import Board
-from legion.jobs.checks import approvals, execution, held_out, reviewers
+from legion.jobs.checks import approvals, execution, held_out, red_checks, reviewers
 from legion.jobs.checks.approvals import ApprovalConcern
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
@@ -50,7 +46,7 @@ from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import events
-from legion.store.board import crews, receipts, tickets, verdicts
+from legion.store.board import receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims
 from legion.system import crash
@@ -121,7 +117,7 @@ def _settled(context: Board, project: ProjectContext, tx: Transaction, ticket: T
     if judged.about is not None:
         step = approvals.settle(tx, ticket, judged.about, context.user.questions.answer_within) or step
     if isinstance(step, Fail) and judged.red:
-        step = instead(context, project, tx, ticket, step, judged.red)
+        step = red_checks.instead(context, project, tx, ticket, step, judged.red)
     return step
 
 
@@ -184,7 +180,8 @@ def _proofs(context: Context, project: ProjectContext, ticket: Ticket, cancel: C
     target = project.target
     merged = candidate(context, project, target, ticket)
     if isinstance(merged, MergeConflict):
-        return sent_back_for_conflict(ticket, target, merged)
+        found = already_there(context, project, ticket, cancel)
+        return found or sent_back_for_conflict(ticket, target, merged)
     proofs = execution.proofs(ticket.id, ticket.spec.proofs)
     tested = confirmed(
         context, project, execution.test_unless_cancelled(context, project, merged.commit, proofs, cancel), cancel
@@ -216,71 +213,62 @@ def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: CheckedCom
     return next_try(ticket, why, report, ground, Cause.CHECKS)
 
 
-# Creates a ticket that fixes a red checkpoint. The checkpoint, and all that comes after it, waits for that ticket.
-
-_LONGEST_TITLE = 80
-
-
-def instead(
-    context: Board, project: ProjectContext, tx: Transaction, checkpoint: Ticket, failed: Fail, red: Sequence[Receipt]
-) -> TryAgain | Fail:
-    """The checkpoint is queued again after its fixing ticket; after the last of them it fails."""
-    # A ticket of an agent has the money and rights that the agent gives it, and a checkpoint gives none.
-    most = 0 if checkpoint.spec.dispatcher else project.config.checkpoints.fixes
-    before = _fixes(tx, checkpoint)
-    if before >= most:
-        tried = f" after {count(before, 'fixing ticket')}" if before else ""
-        return Fail(f"{failed.reason}{tried}", cause=Cause.CHECKS)
-    crew = teams.crew(context, project, "")
-    builder = crew.builder.role
-    try:
-        climbs = choose_program(context, project.config, "", builder.driver).capabilities.models
-    except NoProgram as missing:
-        return Fail(f"{failed.reason}; no agent can fix it: {missing.message}", cause=Cause.CHECKS)
-    spec = _spec(tx, project, checkpoint, red, climbs=climbs)
-    spec = replace(spec, team=crew.team, crew=crews.keep(tx, crew), model=builder.model, driver=builder.driver)
-    fix = tickets.create(tx, checkpoint.project, spec, rule=Rule.RED_IS_FIXED_FIRST)
-    tickets.come_after(tx, checkpoint.id, fix.id)
-    return TryAgain(f"ticket {fix.id} fixes it: {failed.reason}", feedback.checks_failed(red), cause=Cause.CHECKS)
+# A ticket whose work another one brought: its own proofs were red before that one landed, and are green since.
+#
+# Such a ticket needs no further attempt. Its change becomes an empty one on the target, which lands like any other:
+# with receipts of its proofs on exactly that commit.
 
 
-def _fixes(tx: ReadTransaction, checkpoint: Ticket) -> int:
-    """How many it had since a person last retried it."""
-    steps = [
-        event.data.get("step") for event in events.of_ticket(tx, checkpoint.id) if event.kind is EventKind.TICKET_MOVED
-    ]
-    taken_up = max((at for at, step in enumerate(steps) if step == "retry"), default=0)
-    return steps[taken_up:].count("tryagain")
+def may_be_there(context: Trees, project: ProjectContext, ticket: Ticket) -> bool:
+    """Whether proofs could tell: all of its criteria have one, and another ticket landed since it was dispatched."""
+    spec = ticket.spec
+    settings = project.config
+    if not settings.conflicts.already_there or settings.landing.by_pull_request or spec.undoes is not None:
+        return False
+    return bool(spec.proofs) and not unproven(spec.criteria, spec.bound) and bool(_landed_since(context, ticket))
 
 
-def _spec(
-    tx: ReadTransaction, project: ProjectContext, checkpoint: Ticket, red: Sequence[Receipt], *, climbs: bool
-) -> TicketSpec:
-    spec = checkpoint.spec
-    own = tuple(dict.fromkeys((*spec.proofs, *(receipt.command for receipt in red if not receipt.held_out))))
-    failing = [receipt.label for receipt in red]
-    return TicketSpec(
-        title=f"Fix what checkpoint {checkpoint.id} found: {spec.title[:_LONGEST_TITLE]}",
-        text=f"The landed code fails a checkpoint. Fix the code.\n\n{feedback.checks_failed(red, landed=True)}",
-        context=_context(tx, checkpoint),
-        criteria="\n".join(f"{label} passes" for label in failing),
-        proofs=own,
-        bound=tuple(
-            Bound(criterion=place, by=receipt.command) for place, receipt in enumerate(red) if not receipt.held_out
-        ),
-        acceptance=spec.acceptance,
-        epic=spec.epic,
-        priority=spec.priority + 1,
-        max_attempts=project.config.agents.attempts,
-        climbs=climbs,
-    )
+def already_there(
+    context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken
+) -> AlreadyThere | None:
+    """The step of a ticket whose proofs say so. Raises Cancelled."""
+    if not may_be_there(context, project, ticket):
+        return None
+    target = project.target
+    wanted = execution.proofs(ticket.id, ticket.spec.proofs)
+    if not execution.test_unless_cancelled(context, project, target, wanted, cancel).green:
+        return None
+
+    def passes(commit: str) -> bool:
+        """Without a receipt: it says nothing about this ticket's change."""
+        return all(
+            execution.try_out(context, project, commit, one.check, why="already there", cancel=cancel) == 0
+            for one in wanted
+        )
+
+    landed = _landed_since(context, ticket)
+    low, high = 0, len(landed) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(landed[middle][1]) else (middle + 1, high)
+    other, commit, before = landed[low]
+    # Proofs that were green before it show nothing, or your own commits brought it.
+    if passes(before) or not passes(commit):
+        return None
+    stamp = AUTHOR.stamp(int(context.clock()))
+    words = f"Already there: brought by ticket {other}"
+    tree = project.hub.tree_of(target)
+    made = write_commit(project.hub, tree=tree, parents=(target,), author=stamp, committer=stamp, message=words)
+    project.hub.keep(f"wip/{ticket.id}/there-{ticket.attempt}", made)
+    return AlreadyThere(Change(base=target, commit=made), f"ticket {other} brought it: its proofs are green since then")
 
 
-def _context(tx: ReadTransaction, checkpoint: Ticket) -> str:
-    """The tickets that landed before it: each was green alone."""
-    known = tickets.states_of(tx, checkpoint.spec.after)
-    before = [f"- {one.id}: {one.spec.title}" for one in tickets.get_many(tx, sorted(known))]
-    return "\n".join(["It came after these tickets, each of which passed by itself:", *before]) if before else ""
+def _landed_since(context: Trees, ticket: Ticket) -> list[tuple[int, str, str]]:
+    """What landed since it was dispatched, in order: ticket, commit, and the commit before that."""
+    with context.store.read() as tx:
+        told = events.since(tx, ticket.project, EventKind.LANDED, ticket.created_at)
+    rows = [(one.ticket, one.data.get("commit"), one.data.get("before")) for one in told]
+    return [(a, b, c) for a, b, c in rows if a is not None and isinstance(b, str) and isinstance(c, str)]
 
 
 # Proof by reversal of one change: runs its proofs on the code without it, and without each of its hunks.

@@ -20,7 +20,7 @@ from legion.domain.hooks import HookKind
 from legion.domain.landing import bisect
 from legion.domain.landing.bisect import BisectProbe, BisectState
 from legion.domain.tickets.ladder import next_try
-from legion.domain.tickets.ticket import Park, ParkReason, Ticket
+from legion.domain.tickets.ticket import Park, ParkReason, Recheck, Ticket
 from legion.git.hub.repository import TARGET
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
@@ -30,7 +30,7 @@ from legion.jobs.board import Board
 from legion.jobs.checks import approvals, execution, held_out, trial
 from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
-from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
+from legion.jobs.checks.job import confirmed, may_be_there, refuse_broken, sent_back_for_conflict
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
 from legion.jobs.landing import gate, live_tests, target
@@ -175,7 +175,9 @@ class Batch:
                 if not isinstance(alone, MergeConflict):
                     continue
                 on_target = alone
-            send_back(self._context, ticket, sent_back_for_conflict(ticket, self._start, on_target))
+            there = may_be_there(self._context, self._project, ticket)
+            step = Recheck() if there else sent_back_for_conflict(ticket, self._start, on_target)
+            send_back(self._context, ticket, step)
         return chain
 
     def _upstream_link(self) -> ChainLink | None:

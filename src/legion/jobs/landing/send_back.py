@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from legion.domain.checks import Receipt
 from legion.domain.events import EventKind
-from legion.domain.tickets.ticket import Fail, Park, Ticket, TryAgain
+from legion.domain.tickets.ticket import Fail, Park, Recheck, Ticket, TryAgain
 from legion.jobs.attempts import escalation
 from legion.jobs.board import Board
 from legion.jobs.checks import approvals
@@ -19,7 +19,7 @@ from legion.store.board import projects, tickets
 def send_back(
     context: Board,
     ticket: Ticket,
-    step: TryAgain | Fail | Park,
+    step: TryAgain | Fail | Park | Recheck,
     kind: EventKind = EventKind.SENT_BACK,
     because: Sequence[Receipt] = (),
 ) -> None:

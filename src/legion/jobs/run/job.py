@@ -18,6 +18,7 @@ from legion.domain.scheduling.decide import Claim
 from legion.domain.takeovers import Takeover, TakeoverMode, TakeoverStage
 from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.ticket import (
+    AlreadyThere,
     AskReview,
     Cause,
     Change,
@@ -54,6 +55,7 @@ from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints, was_wheel
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
+from legion.jobs.workspace.command import CancelToken
 from legion.jobs.workspace.save import AUTHOR, Saved, branch_name, work_subject, worktree_name
 from legion.runner import launch
 from legion.runner.launch import FreshRun
@@ -72,7 +74,7 @@ class _Verdict:
 
     end: RunEnd
     step: Step
-    then: Park | Prove | AskReview | None = None
+    then: Park | Prove | AskReview | AlreadyThere | None = None
     """A second step, in the same transaction."""
     plan: str = ""
     """The plan that the agent proposes."""
@@ -158,9 +160,12 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket, this_run: 
         return _judge_change(context, project, ticket, made.outcome, saved)
     decided = waits or step_after(context, ticket, this_run, made.outcome)
     step = decided or judge(context, project, ticket, this_run, made.ended, saved)
-    then: Park | Prove | AskReview | None = rest_before(context, ticket, made.ended, saved, step)
+    then: Park | Prove | AskReview | AlreadyThere | None = rest_before(context, ticket, made.ended, saved, step)
     if isinstance(step, Propose):
         then = job.next_step_without_checks(context, project, ticket, step.change)
+    elif made.outcome is Outcome.FINISHED and not decided and saved.tree == project.hub.tree_of(ticket.base or ""):
+        then = job.already_there(context, project, ticket, CancelToken()) or then
+        step = Propose(then.change) if isinstance(then, AlreadyThere) else step
     end = RunEnd(outcome=made.outcome, detail=made.detail, notes=_left_out(saved), saved=saved.commit)
     held = this_run.id if was_wheel(context, this_run) else None
     return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=ticket.plant)
