@@ -106,8 +106,8 @@ class Trial:
         if not self.complete:
             what = "[setup]" if self.setup_fault else "the check"
             return (
-                f"correct {what} in legion.toml and run `legion trust`, or correct the code by a ticket or a commit, or "
-                "give this machine what is missing and run `legion doctor --try`"
+                f"correct {what} in legion.toml and run `legion trust`, or correct the code by a ticket or a commit, "
+                "or give this machine what is missing and run `legion doctor --try`"
             )
         if not self.files:
             return "if the checks look at something else than code, trust them"
