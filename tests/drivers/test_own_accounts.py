@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from legion.client.text.tickets import cost
 from legion.config.files.user import parse
-from legion.domain.scheduling.usage import Usage
+from legion.domain.scheduling.usage import Usage, UsageSlice
 from legion.domain.tickets.ticket import Start
 from legion.drivers import Program, registry
 from legion.drivers.profile import RunInput
@@ -19,11 +20,12 @@ from legion.jobs.supervise.outcome import listener
 from legion.jobs.supervise.questions import QuestionSource
 from legion.runner.journal import JournalEvent
 from legion.runner.spec import RunSpec, write_spec
+from legion.service.shared.fragments import shaped
 from legion.store.board import tickets
 from legion.store.work import runs, usage
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, StateConflict
-from legion.wire.tickets import NewRace
+from legion.wire.tickets import NewRace, UsageLine
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket
 from tests.support.attacks import Attacker, Door, attack
@@ -143,7 +145,11 @@ def test_its_own_figures_count_and_grow_with_the_conversation(office: Office):
 
 
 def test_a_cost_that_it_does_not_report_is_not_known(office: Office):
-    assert reported(office, {"input_tokens": 1000, "usd": None}) == Usage(requests=1, unpriced=1, input=1000)
+    spent = reported(office, {"input_tokens": 1000, "usd": None})
+    assert spent == Usage(requests=1, unpriced=1, input=1000)
+    assert cost(shaped(UsageLine, spent)) == "not known"
+    assert cost(shaped(UsageLine, spent + Usage(requests=1, usd=0.5))) == "$0.50", "with a note of what is missing"
+    assert UsageSlice(key="", usage=spent, landed=1).usd_per_landed is None
 
 
 @attack(Attacker.PROGRAM, Door.MONEY)

@@ -16,7 +16,7 @@ from legion.api.app import make_app
 from legion.api.guard import Guard
 from legion.daemon import web_sockets
 from legion.daemon.page_server import PageServer
-from legion.domain.errors import BadInput
+from legion.domain.errors import BadInput, LegionError
 from legion.wire.web import OfferDevice, OpenWeb
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
@@ -146,6 +146,18 @@ def test_a_proxy_that_forwards_to_a_port_of_another_program_is_given_up(board: B
         assert (after_restart.addresses().more, after_restart.proxy) == ([], "")
         assert after_restart.lost_proxy == "Box.example.test"
         after_restart.stop()
+
+
+@pytest.mark.parametrize("new", ["taken", "elsewhere"])
+def test_what_is_open_stays_open_where_a_new_address_cannot_be_served(server: PageServer, new: str):
+    opened = server.open(OpenWeb(host=HOST))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        behind = OpenWeb(host="127.0.0.1", port=taken.getsockname()[1], behind="box.example.test")
+        wanted = behind if new == "taken" else OpenWeb(host="192.0.2.1")
+        with pytest.raises(LegionError):
+            server.open(wanted)
+    assert server.addresses() == opened
+    assert get(opened.more[0], "/") == 200
 
 
 def let_in(board: Board, *hosts: str) -> None:

@@ -91,8 +91,14 @@ class PageServer:
             # Any port, to see whether the host is one of this machine: the wanted port may be the open one.
             for one in listener.on_port(_bound(_checked(wanted)), 0):
                 one.close()
+            before = self._served
             self._end()
-            self._serve(wanted)
+            try:
+                self._serve(wanted)
+            except (LegionError, OSError):
+                if before is not None:
+                    self._serve(OpenWeb(**asdict(before[0])))
+                raise
         return self.addresses()
 
     def close(self) -> WebAddresses:

@@ -8,7 +8,7 @@ from legion.cli.base.row_command import row_command
 from legion.client.text.rows import BLANK, Column, Columns, Row, head, listing, note, row
 from legion.client.text.states import style_of
 from legion.client.text.terminal import Cell, Colour, clock, count, duration
-from legion.client.text.tickets import about, dollars
+from legion.client.text.tickets import about, cost, dollars
 from legion.wire.history import HistoryRows, WorkSummary
 from legion.wire.tickets import TicketLine
 
@@ -46,7 +46,7 @@ def _sums(found: WorkSummary) -> list[Row]:
     texts = ["No agent has worked in this time."]
     if spent.runs:
         each = f", {dollars(spent.usd_per_landed)} for each landed ticket" if spent.usd_per_landed else ""
-        texts = [f"{dollars(spent.usage.usd)} and {duration(spent.seconds)} of agents' time{each}."]
+        texts = [f"{cost(spent.usage)} and {duration(spent.seconds)} of agents' time{each}."]
     if found.sent_back:
         conflicts = f", {found.conflicts} of them for conflicts" if found.conflicts else ""
         texts.append(f"{count(found.sent_back, 'attempt was', 'attempts were')} sent back{conflicts}.")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
 from legion.client.text.agents import list_rows
-from legion.client.text.tickets import about, dollars, group_of, questions_wait
+from legion.client.text.tickets import about, cost, group_of, questions_wait
 from legion.wire.agents import Seat
 from legion.wire.board import ProjectLine, Status
 from legion.wire.tickets import TicketLine
@@ -66,7 +66,7 @@ def _counts(status: Status, screen: Screen) -> list[str]:
         if number:
             cells.append(Cell(f"{symbol(screen, state)} {number} {sanitize(state)}   ", style_of(state).colour))
     if status.usage is not None:
-        cells.append(Cell(f"{dollars(status.usage.usd)} spent", Colour.DIM))
+        cells.append(Cell(f"{cost(status.usage)} spent", Colour.DIM))
     return [screen.line(*cells, indent=2), ""] if cells else []
 
 

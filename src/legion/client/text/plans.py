@@ -9,7 +9,7 @@ from legion.client.text.board import drawing
 from legion.client.text.questions import question_rows
 from legion.client.text.rows import BLANK, Row, clean, definitions, facts, head, note, paragraph, row
 from legion.client.text.terminal import Cell, Colour, count, duration, numbers
-from legion.client.text.tickets import dollars
+from legion.client.text.tickets import cost, dollars
 from legion.wire.board import Graph
 from legion.wire.plans import PlanCriterionLine, PlanLine, PlanList, PlanPage, PlanTicketLine
 from legion.wire.tickets import TicketLine
@@ -176,7 +176,7 @@ def _facts(page: PlanPage, width: int) -> list[Row]:
         ("written by", _AUTHORS[authors[-1]] if authors else ""),
         ("expected cost", usd if page.tickets else ""),
         ("expected time", time_ if page.tickets else ""),
-        ("planner spent", dollars(page.usage.usd) if page.usage else ""),
+        ("planner spent", cost(page.usage) if page.usage else ""),
         ("risks", page.risks),
         ("team", page.team),
         ("epic", page.plan.epic),

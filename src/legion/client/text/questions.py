@@ -33,7 +33,7 @@ def question_rows(question: QuestionLine, width: int, now: float, ways: str = ""
         if fact not in question.words:
             text = f"{clean(name)}: {fact if ways else clean(fact)}"
             made += paragraph(text, width, indent=2, colour=Colour.DIM, key=key, most=12 if ways else None)
-    if question.kind in _WITH_CHANGE and not ways:
+    if question.kind in _WITH_CHANGE and not ways and "legion diff" not in question.words:
         shows = (
             f"`legion diff {question.ticket}` shows the change, `legion try {question.ticket}` opens a tree with it."
         )

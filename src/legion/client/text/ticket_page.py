@@ -25,7 +25,7 @@ from legion.client.text.terminal import (
     thousands,
     wrap,
 )
-from legion.client.text.tickets import about, dollars
+from legion.client.text.tickets import about, cost, dollars
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.text import hidden_warning
 from legion.wire.ticket_fields import TicketField
@@ -211,7 +211,7 @@ def _work(page: TicketPage, width: int, *, full: bool) -> list[Row]:
         Column("run", lambda one: f"run {one.id}", Colour.DIM, keeps=True),
         Column("began", lambda one: clock(one.started_at), Colour.DIM, least=60),
         Column("lasted", lambda one: fine_duration(one.ended_at - one.started_at) if one.ended_at is not None else ""),
-        Column("spent", lambda one: dollars(one.usage.usd) if one.usage else "", least=100),
+        Column("spent", lambda one: cost(one.usage) if one.usage else "", least=100),
         Column(
             "outcome",
             lambda one: (one.outcome or "at work").replace("_", " "),
@@ -244,7 +244,7 @@ def _lines(first: int, last: int) -> str:
 
 _SPENT: Columns[tuple[str, UsageLine]] = (
     Column("run", lambda one: one[0], keeps=True),
-    Column("spent", lambda one: dollars(one[1].usd), Colour.BOLD, keeps=True),
+    Column("spent", lambda one: cost(one[1]), Colour.BOLD, keeps=True),
     Column(
         "requests",
         lambda one: count(one[1].requests, "request") + (f" ({one[1].failed} failed)" if one[1].failed else ""),

@@ -7,12 +7,16 @@ import time
 from legion.client.text.states import Group, style_of
 from legion.client.text.terminal import count, duration, numbers, sanitize
 from legion.wire.board import Status
-from legion.wire.tickets import TicketLine
+from legion.wire.tickets import TicketLine, UsageLine
 
 
 def dollars(amount: float) -> str:
     """With cents, and more digits where there is less than one."""
     return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
+
+
+def cost(usage: UsageLine) -> str:
+    return "not known" if usage.unpriced and not usage.usd else dollars(usage.usd)
 
 
 def group_of(ticket: TicketLine) -> Group:

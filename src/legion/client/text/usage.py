@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from legion.client.text.providers import limit_text
 from legion.client.text.rows import BLANK, Column, Columns, Row, head, listing, note, paragraph, row
 from legion.client.text.terminal import Cell, Colour, count, duration, sanitize, thousands
-from legion.client.text.tickets import dollars
+from legion.client.text.tickets import cost, dollars
 from legion.wire.history import UsageReport, UsageShare
 from legion.wire.providers import Providers
 
@@ -40,7 +40,7 @@ def rows(report: UsageReport, width: int) -> list[Row]:
     columns: Columns[UsageShare] = (
         Column(report.by, name, branches=number),
         Column("", drawn, Colour.BLUE, least=60),
-        Column("spent", _spent),
+        Column("spent", lambda one: cost(one.usage)),
         Column("in", lambda one: thousands(one.usage.input + one.usage.cache_read + one.usage.cache_write)),
         Column("out", lambda one: thousands(one.usage.output)),
         Column("time", lambda one: duration(one.seconds)),
@@ -63,23 +63,17 @@ def bar(value: float, most: float, room: int) -> str:
     return ("█" * full + (_EIGHTHS[part] if part else "")).ljust(room)[:room]
 
 
-def _spent(share: UsageShare) -> str:
-    return "not known" if share.usage.unpriced and not share.usage.usd else dollars(share.usage.usd)
-
-
 def _waste(share: UsageShare) -> str:
-    return f"{dollars(share.wasted.usd)} in {count(share.wasted_runs, 'run')}" if share.wasted_runs else ""
+    return f"{cost(share.wasted)} in {count(share.wasted_runs, 'run')}" if share.wasted_runs else ""
 
 
 def _sums(total: UsageShare, width: int) -> list[Row]:
     each = f", {dollars(total.usd_per_landed)} for each landed ticket" if total.usd_per_landed is not None else ""
     made = paragraph(
-        f"{dollars(total.usage.usd)} in all{each}; {duration(total.seconds)} of agents' time.",
-        width,
-        colour=Colour.BOLD,
+        f"{cost(total.usage)} in all{each}; {duration(total.seconds)} of agents' time.", width, colour=Colour.BOLD
     )
     if total.wasted_runs:
-        wasted = f"{dollars(total.wasted.usd)} and {duration(total.wasted_seconds)}"
+        wasted = f"{cost(total.wasted)} and {duration(total.wasted_seconds)}"
         text = f"{wasted} went into {count(total.wasted_runs, 'run')} that did not land."
         made += paragraph(text, width, colour=Colour.YELLOW)
     if total.usage.unpriced:

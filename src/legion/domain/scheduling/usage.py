@@ -23,6 +23,10 @@ class Usage:
     usd: float = 0.0
     seconds: float = 0.0
 
+    @property
+    def known_usd(self) -> float | None:
+        return None if self.unpriced and not self.usd else self.usd
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             requests=self.requests + other.requests,
@@ -168,8 +172,9 @@ class UsageSlice:
 
     @property
     def usd_per_landed(self) -> float | None:
-        """Everything that was spent, waste included, for each ticket that landed."""
-        return self.usage.usd / self.landed if self.landed else None
+        """Everything that was spent, waste included, for each ticket that landed. None: none, or it is not known."""
+        usd = self.usage.known_usd
+        return None if usd is None or not self.landed else usd / self.landed
 
     def __add__(self, other: UsageSlice) -> UsageSlice:
         return UsageSlice(

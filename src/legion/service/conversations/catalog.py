@@ -143,7 +143,7 @@ class Catalog:
             line.model = models.get(run.id, line.model)
             line.project = roots.get(run.project, "")
             if (one := spent.get(run.id)) is not None:
-                line.usd = one.usd
+                line.usd = one.known_usd
                 line.tokens = one.input + one.output + one.cache_read + one.cache_write
 
     def _since(self, hours: float) -> float:

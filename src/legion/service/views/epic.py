@@ -160,7 +160,7 @@ def _stages(tx: ReadTransaction, plan: GoalPlan) -> list[EpicStageLine]:
             plan=plan.name,
             stage=stage,
             state=state.value,
-            usd=spent[runs[stage]].usd if runs.get(stage) in spent else None,
+            usd=spent[runs[stage]].known_usd if runs.get(stage) in spent else None,
         )
         for stage, state in states.items()
     ]

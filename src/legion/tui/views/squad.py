@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from legion.client.text.rows import BLANK, Row, clean, fit, head, note, paragraph, row
 from legion.client.text.terminal import Cell, Colour, clock, count, cut, duration, thousands, width, wrap
-from legion.client.text.tickets import dollars
+from legion.client.text.tickets import cost
 from legion.wire.agents import AgentLine, AgentList
 from legion.wire.history import RunningLine
 from legion.wire.mail import Mail, MessageLine
@@ -71,7 +71,7 @@ def _pane_head(line: RunningLine, tickets: Mapping[int, TicketLine], columns: in
 
 def _cost(usage: UsageLine) -> str:
     tokens = usage.input + usage.output + usage.cache_read + usage.cache_write
-    return f"{thousands(tokens)} tokens {dollars(usage.usd)}"
+    return f"{thousands(tokens)} tokens {cost(usage)}"
 
 
 def _last_lines(lines: Sequence[str], number: int, columns: int, key: str) -> list[Row]:

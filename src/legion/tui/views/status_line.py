@@ -8,7 +8,7 @@ from legion.client.text.providers import limit_text
 from legion.client.text.rows import Row, clean, fit
 from legion.client.text.states import STYLES, style_of
 from legion.client.text.terminal import Cell, Colour, count, width
-from legion.client.text.tickets import dollars, questions_wait
+from legion.client.text.tickets import cost, questions_wait
 from legion.tui.link.connection import Phase
 from legion.wire.board import Status
 from legion.wire.plans import PlanLine
@@ -52,7 +52,7 @@ def status_line(status: Status | None, providers: Providers | None, available: i
             cells.append(Cell(f"{count(status.questions, 'question')}  ", Colour.YELLOW))
         cells += _counts(status, _NEED, short=False)
         if status.usage is not None:
-            cells.append(Cell(f"{dollars(status.usage.usd)}  "))
+            cells.append(Cell(f"{cost(status.usage)}  "))
         cells += limits(providers, short=short or available < _NARROW)
         cells += _counts(status, [one for one in STYLES if one not in _NEED], short=short or available < _NARROW)
         if sum(width(cell.text) for cell in cells) <= available:

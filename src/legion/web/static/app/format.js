@@ -28,6 +28,8 @@ export const day = (at) => new Date(at * 1000).toLocaleString([], { dateStyle: "
 export const dollars = (usd) =>
   usd === null || usd === undefined ? "" : `$${usd.toFixed(usd < 10 ? 2 : usd < 1000 ? 1 : 0)}`;
 
+export const spentOf = (usage) => (usage.unpriced && !usage.usd ? "not known" : dollars(usage.usd));
+
 export function amount(number) {
   if (number < 1000) return String(number);
   if (number < 1_000_000) return `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)} k`;

@@ -2,7 +2,7 @@
 import { html, signal, useEffect, useMemo, useState } from "../lib.js";
 import { Empty, Flag, Rows, Since, State, Tabs, TicketRow } from "../parts.js";
 import { board, mayAct, project, questions, store, stored } from "../state.js";
-import { dollars, plural } from "../format.js";
+import { spentOf, plural } from "../format.js";
 import { followAll } from "../output.js";
 import { ofCard, ofColumn } from "./drag.js";
 import { NextSteps } from "./steps.js";
@@ -128,7 +128,7 @@ function Doing({ one }) {
   const run = one.state === "working" && !one.question ? atWork.value.get(one.id) : undefined;
   const since = one.doing_since && html`, <${Since} at=${one.doing_since} />`;
   return html`<span class="about">
-    ${run?.activity || about(one)}${since}${run?.usage ? `, ${dollars(run.usage.usd)}` : ""}
+    ${run?.activity || about(one)}${since}${run?.usage ? `, ${spentOf(run.usage)}` : ""}
   </span>`;
 }
 
@@ -184,6 +184,6 @@ export function StatusLine() {
   const count = (state) => html`<span key=${state}><b>${status.counts[state]}</b> <${State} of=${state} /></span>`;
   return html`<p class="statusline">
     ${ORDER.filter((state) => status.counts[state]).map(count)}
-    ${status.usage && html`<a href="#/usage">${dollars(status.usage.usd)} spent</a>`}
+    ${status.usage && html`<a href="#/usage">${spentOf(status.usage)} spent</a>`}
   </p>`;
 }

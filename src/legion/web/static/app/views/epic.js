@@ -3,7 +3,7 @@ import { html } from "../lib.js";
 import { Acts, Badge, Facts, Hint, Items, Line, TicketRow, Trouble } from "../parts.js";
 import { cwdOf, mayAct, useRead } from "../state.js";
 import { post } from "../api.js";
-import { dollars, plural } from "../format.js";
+import { spentOf, dollars, plural } from "../format.js";
 import { openPlan } from "./plans.js";
 
 const STAGES = { working: "busy", asking: "needs", done: "good", failed: "bad" };
@@ -22,7 +22,7 @@ export function Epic({ name }) {
     return { message: "The budget is set." };
   };
   const facts = {
-    spent: data.usage ? dollars(data.usage.usd) : "",
+    spent: data.usage ? spentOf(data.usage) : "",
     budget: data.budget === null ? "no limit" : dollars(data.budget),
     landed: data.landed.length,
     "longest chain": data.critical_path.map((n) => `#${n}`).join(" → "),

@@ -19,7 +19,7 @@ import {
 import { Editor, Form } from "../fields.js";
 import { cwdOf, mayAct, store, stored, useRead } from "../state.js";
 import { post } from "../api.js";
-import { ago, day, dollars, duration, plural } from "../format.js";
+import { ago, spentOf, day, dollars, duration, plural } from "../format.js";
 import { Question } from "./inbox.js";
 import { Prose } from "../prose.js";
 
@@ -118,7 +118,7 @@ const factsOf = ({ tickets, chain, estimate, usage, drops, rounds }) => ({
   "longest chain": chain.join(" → "),
   cost: about(estimate.usd, estimate.usd_error, dollars),
   time: about(estimate.seconds, estimate.seconds_error, duration),
-  planner: usage ? dollars(usage.usd) : "",
+  planner: usage ? spentOf(usage) : "",
   replaces: drops.map((n) => `#${n}`).join(", "),
   rounds: rounds.length,
   "written by": AUTHORS[rounds.findLast((one) => one.usable)?.author] ?? "",

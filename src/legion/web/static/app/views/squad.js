@@ -4,7 +4,7 @@ import { Empty, Flag, Line, useNow } from "../parts.js";
 import { board, project } from "../state.js";
 import { post } from "../api.js";
 import { followAll } from "../output.js";
-import { amount, dollars, duration, lastLines } from "../format.js";
+import { amount, spentOf, duration, lastLines } from "../format.js";
 
 const NONE = html`No agent is at work. <a href="#/new">Write a ticket</a> or <a href="#/plans">plan a goal</a>.`;
 
@@ -35,7 +35,7 @@ function AtWork({ one, now, ticket, text }) {
   const link = one.ticket
     ? html`<a href=${`#/ticket/${one.ticket}`}><span class="number">#${one.ticket}</span> ${title}</a>`
     : html`<a href=${`#/agent/${encodeURIComponent(one.agent)}`}>${one.name || one.agent}</a>`;
-  const cost = one.usage ? `, ${amount(one.usage.output)} tokens, ${dollars(one.usage.usd)}` : "";
+  const cost = one.usage ? `, ${amount(one.usage.output)} tokens, ${spentOf(one.usage)}` : "";
   const since = one.activity_at ? ` (${duration(now - one.activity_at)})` : "";
   const tells = one.agent || ticket?.offers.includes("tell");
   return html`<article class="at-work" tabindex="-1" data-ticket=${one.ticket ?? undefined}

@@ -4,7 +4,7 @@ import { Badge, Empty, Facts, Hint, Items, Line, Opener, Output, Say, Step, Tabl
 import { act, mayAct, toast, useRead } from "../state.js";
 import { followLog } from "../output.js";
 import { get, post } from "../api.js";
-import { clock, day, dollars, duration, plain, plural } from "../format.js";
+import { clock, spentOf, day, duration, plain, plural } from "../format.js";
 import { DiffView } from "./diff.js";
 import { Prose } from "../prose.js";
 
@@ -180,7 +180,7 @@ const RUN = [
   ["Role", (run) => run.role || "builds"],
   ["Time", (run) => duration((run.ended_at ?? Date.now() / 1000) - run.started_at)],
   ["Ended", (run) => `${run.outcome ?? "at work"} ${run.detail}`],
-  ["Cost", (run) => (run.usage ? dollars(run.usage.usd) : "")],
+  ["Cost", (run) => (run.usage ? spentOf(run.usage) : "")],
 ];
 
 export function About({ page }) {

@@ -3,7 +3,7 @@ import { html, useRef, useState } from "../lib.js";
 import { Acts, Empty, Flag, Odd, Opener, Say, Since, State, Tabs, Trouble } from "../parts.js";
 import { board, mayAct, useRead } from "../state.js";
 import { post } from "../api.js";
-import { amount, dollars } from "../format.js";
+import { amount, spentOf, dollars } from "../format.js";
 import { About, Change, History, Live, Receipts, Reviews } from "./tabs.js";
 import { Question } from "./inbox.js";
 import { TicketTerminal } from "./terminal.js";
@@ -47,7 +47,7 @@ export function Ticket({ id, tab: wanted }) {
 
 function Head({ page, one }) {
   const limit = page.budget ? ` of ${dollars(page.budget)}` : "";
-  const cost = page.usage && `${dollars(page.usage.usd)}${limit}, ${amount(page.usage.output)} tokens out`;
+  const cost = page.usage && `${spentOf(page.usage)}${limit}, ${amount(page.usage.output)} tokens out`;
   const since = !one.reason && one.doing_since && html`, <${Since} at=${one.doing_since} />`;
   return html`
     <p class="path">

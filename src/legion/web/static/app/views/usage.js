@@ -2,7 +2,7 @@
 import { html } from "../lib.js";
 import { Empty, Hint, Table, Tabs, TicketLink, Trouble } from "../parts.js";
 import { project, useRead } from "../state.js";
-import { amount, dollars, duration, until } from "../format.js";
+import { amount, spentOf, dollars, duration, until } from "../format.js";
 
 const BY = [
   ["day", "Day"],
@@ -18,7 +18,7 @@ export function Usage({ by = "day" }) {
   const limits = useRead("/v1/providers", {}, ENDS).data?.providers ?? [];
   return html`<section>
     <${Tabs} names=${BY} now=${by} base="#/usage" /><${Trouble} error=${error} />
-    ${data && html`<p class="big">${dollars(data.total.usage.usd)} <${Hint} of=${summary(data.total)} /></p>`}
+    ${data && html`<p class="big">${spentOf(data.total.usage)} <${Hint} of=${summary(data.total)} /></p>`}
     ${data?.shares.length > 0 && html`<${Bars} shares=${data.shares} by=${by} />`}
     ${data?.shares.length === 0 && html`<${Empty}>Nothing was spent yet.</${Empty}>`}
     <h2>Limits</h2>
@@ -33,7 +33,7 @@ const summary = ({ usage, seconds, landed, usd_per_landed: each, wasted }) =>
     `${amount(usage.output)} out`,
     `${duration(seconds)} of agents at work`,
     `${landed} landed${each === null ? "" : ` for ${dollars(each)} each`}`,
-    `${dollars(wasted.usd)} in attempts that did not land`,
+    `${spentOf(wasted)} in attempts that did not land`,
   ].join(", ");
 
 function Limit({ of }) {
@@ -50,13 +50,13 @@ function Bars({ shares, by }) {
     by === "ticket" && one.key ? html`<${TicketLink} id=${one.key} /> ${one.title}` : one.key || "none";
   const bar = ({ usage, wasted }) =>
     html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img"
-      aria-label=${`${dollars(usage.usd)}, ${dollars(wasted.usd)} did not land`}>
+      aria-label=${`${spentOf(usage)}, ${spentOf(wasted)} did not land`}>
       <rect width=${part(usage.usd)} height="8" class="spent" />
       <rect width=${part(wasted.usd)} height="8" class="wasted" />
     </svg>`;
   const columns = [
     [BY.find(([key]) => key === by)?.[1], name],
-    ["Cost", (one) => dollars(one.usage.usd)],
+    ["Cost", (one) => spentOf(one.usage)],
     ["Spent, and the part that did not land", bar],
     ["Tokens out", (one) => amount(one.usage.output)],
     ["Landed", (one) => one.landed],
