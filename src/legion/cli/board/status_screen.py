@@ -66,7 +66,7 @@ def _counts(status: Status, screen: Screen) -> list[str]:
         if number:
             cells.append(Cell(f"{symbol(screen, state)} {number} {sanitize(state)}   ", style_of(state).colour))
     if status.usage is not None:
-        cells.append(Cell(f"{cost(status.usage)} spent", Colour.DIM))
+        cells.append(Cell(f"{cost(status.usage, 'an unknown sum')} spent", Colour.DIM))
     return [screen.line(*cells, indent=2), ""] if cells else []
 
 

@@ -69,12 +69,12 @@ def about_rows(page: TicketPage, width: int) -> list[Row]:
     return [*(made for part in known for made in part), *_warnings(page, width, full=True)]
 
 
-def head_rows(ticket: TicketLine, width: int) -> list[Row]:
+def head_rows(ticket: TicketLine, width: int, doing: str = "") -> list[Row]:
     """Title, state and what it is doing, on as many lines as that takes."""
     style = style_of(ticket.state)
     title = flow((Cell(f"#{ticket.id} {clean(ticket.title)}", Colour.BOLD),), width)
     state = Cell(f"{style.symbol} {clean(ticket.state)}", style.colour)
-    return [*title, *flow((state, Cell(f"  {about(ticket)}")), width, indent=2)]
+    return [*title, *flow((state, Cell(f"  {doing or about(ticket)}")), width, indent=2)]
 
 
 def next_rows(page: TicketPage, keys: Mapping[str, str], available: int) -> list[Row]:

@@ -15,8 +15,8 @@ def dollars(amount: float) -> str:
     return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
 
 
-def cost(usage: UsageLine) -> str:
-    return "not known" if usage.unpriced and not usage.usd else dollars(usage.usd)
+def cost(usage: UsageLine, unknown: str = "not known") -> str:
+    return unknown if usage.unpriced and not usage.usd else dollars(usage.usd)
 
 
 def group_of(ticket: TicketLine) -> Group:

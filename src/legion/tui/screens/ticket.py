@@ -11,6 +11,7 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from legion.client.text import proofs, ticket_page
+from legion.client.text.board import why
 from legion.client.text.rows import Row, clean, note, paragraph, row
 from legion.client.text.terminal import Cell, Colour, count
 from legion.tui.feed import Feed
@@ -276,7 +277,8 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         width, page = self.size.width, self.page
         trouble = self._page.trouble if self._page is not None else ""
         if page is not None:
-            self.query_one("#head", RowLines).show_all(ticket_page.head_rows(page.ticket, width)[:_HEAD_LINES])
+            head = ticket_page.head_rows(page.ticket, width, why(page.ticket))
+            self.query_one("#head", RowLines).show_all(head[:_HEAD_LINES])
             self.query_one("#step", RowLines).show_all(ticket_page.next_rows(page, self.legion_app.keys.shown(), width))
         else:
             title = clean(trouble) or f"#{self.id_of_ticket}"

@@ -52,7 +52,7 @@ def status_line(status: Status | None, providers: Providers | None, available: i
             cells.append(Cell(f"{count(status.questions, 'question')}  ", Colour.YELLOW))
         cells += _counts(status, _NEED, short=False)
         if status.usage is not None:
-            cells.append(Cell(f"{cost(status.usage)}  "))
+            cells.append(Cell(f"{cost(status.usage, 'cost not known')}  "))
         cells += limits(providers, short=short or available < _NARROW)
         cells += _counts(status, [one for one in STYLES if one not in _NEED], short=short or available < _NARROW)
         if sum(width(cell.text) for cell in cells) <= available:

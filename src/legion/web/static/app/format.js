@@ -28,7 +28,7 @@ export const day = (at) => new Date(at * 1000).toLocaleString([], { dateStyle: "
 export const dollars = (usd) =>
   usd === null || usd === undefined ? "" : `$${usd.toFixed(usd < 10 ? 2 : usd < 1000 ? 1 : 0)}`;
 
-export const spentOf = (usage) => (usage.unpriced && !usage.usd ? "not known" : dollars(usage.usd));
+export const spentOf = (usage, unknown = "not known") => (usage.unpriced && !usage.usd ? unknown : dollars(usage.usd));
 
 export function amount(number) {
   if (number < 1000) return String(number);

@@ -184,6 +184,6 @@ export function StatusLine() {
   const count = (state) => html`<span key=${state}><b>${status.counts[state]}</b> <${State} of=${state} /></span>`;
   return html`<p class="statusline">
     ${ORDER.filter((state) => status.counts[state]).map(count)}
-    ${status.usage && html`<a href="#/usage">${spentOf(status.usage)} spent</a>`}
+    ${status.usage && html`<a href="#/usage">${spentOf(status.usage, "an unknown sum")} spent</a>`}
   </p>`;
 }
