@@ -1,8 +1,8 @@
 """`make bench`, or `python -m bench start landing ...` for parts of it.
 
 `growth` and `projects` take many minutes and run only by their names. A number behind `growth` says how many tickets it
-drives, one behind `conversations` how many files it makes; words behind `projects` choose some of its projects.
-`coupled` takes a folder and words of its own.
+drives, one behind `cost` how many at once, one behind `conversations` how many files it makes; words behind `projects`
+choose some of its projects. `coupled` takes a folder and words of its own.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ def main() -> int:
             report.part(name)
             if name == "growth":
                 growth.run(Path(folder), report, number or growth.TICKETS)
+            elif name == "cost":
+                cost.run(Path(folder), report, number or cost.AT_ONCE)
             elif name == "conversations":
                 conversations.run(Path(folder), report, number or conversations.SESSIONS)
             elif name == "projects":

@@ -66,6 +66,25 @@ def test_who_waits_for_a_start_goes_on_when_one_is_through() -> None:
     limit.wait_for_start(limit.count, 0.0)
 
 
+def test_the_end_of_a_run_waits_while_starts_wait_and_no_longer_than_its_patience() -> None:
+    limit = StartLimit(at_once=1, held_for=_FOR_EVER, alone_for=0)
+    limit.let_starts_pass(_FOR_EVER)
+    with ExitStack() as first:
+        first.enter_context(limit.hold())
+        second, entered = _enter(limit)
+        while not limit.waiting:
+            second.join(0.01)
+        end = _thread(lambda: limit.let_starts_pass(_FOR_EVER))
+        end.join(_MOMENT)
+        assert end.is_alive()
+        limit.let_starts_pass(0.01)
+        first.close()
+        assert entered.wait(_PATIENCE)
+    second.join(_PATIENCE)
+    end.join(_PATIENCE)
+    assert not end.is_alive()
+
+
 def test_a_start_that_fails_gives_its_place_back() -> None:
     limit = StartLimit(at_once=1, held_for=_FOR_EVER, alone_for=_FOR_EVER)
     for _ in range(3):

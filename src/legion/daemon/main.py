@@ -54,7 +54,7 @@ from legion.service.tickets.epic_change import land_wanted
 from legion.store import board_records
 from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import cgroups, files, folder_watch, imports, kernel, ports
+from legion.system import capacity, cgroups, files, folder_watch, imports, kernel, ports
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.board import DaemonLine
 
@@ -68,6 +68,8 @@ _LOCK_PATIENCE = 2.0
 
 _HEAPS = 2
 """Of the memory allocator, for all threads: with one per thread the daemon grows for thousands of tickets."""
+_SWITCH_EVERY = 0.0005
+"""Seconds after which a thread that computes lets others go on: starts wait for the disk, then for the interpreter."""
 
 
 def serve(
@@ -116,6 +118,8 @@ def _translate_full_disk(data: DataDir) -> Iterator[None]:
 def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable[[str], None] | None) -> None:
     user = settings.load()
     host = host or user.daemon.host
+    sys.setswitchinterval(_SWITCH_EVERY)
+    capacity.raise_open_files()
     with locked(data):
         # For `legion down`, should daemon.json be lost.
         data.daemon_lock.write_text(str(os.getpid()))

@@ -24,6 +24,8 @@ _HELD_FOR = 0.25
 _ALONE_FOR = 0.1
 """Seconds for which the first start after a lull goes alone."""
 _LULL = 1.0
+_ENDS_WAIT = 2.0
+"""Seconds for which the end of a run waits for starts: saving and judging takes longer than a start."""
 
 
 class StartLimit:
@@ -45,18 +47,28 @@ class StartLimit:
         self._alone_until = 0.0
         self._last_end = -lull
         self._count = 0
+        self._waiting = 0
 
     @property
     def count(self) -> int:
         """How many starts are through."""
         return self._count
 
+    @property
+    def waiting(self) -> int:
+        """How many starts wait for their turn."""
+        return self._waiting
+
     @contextmanager
     def hold(self) -> Iterator[None]:
         holder = object()
         with self._condition:
-            while (seconds := self._until_free()) > 0:
-                self._condition.wait(seconds)
+            self._waiting += 1
+            try:
+                while (seconds := self._until_free()) > 0:
+                    self._condition.wait(seconds)
+            finally:
+                self._waiting -= 1
             now = time.monotonic()
             if not self._holders and now - self._last_end >= self._lull:
                 self._alone_until = now + self._alone_for
@@ -75,6 +87,11 @@ class StartLimit:
         """Return when more than `count` starts are through, or after so many seconds."""
         with self._condition:
             self._condition.wait_for(lambda: self._count > count, patience)
+
+    def let_starts_pass(self, patience: float = _ENDS_WAIT) -> None:
+        """Return when no start waits any more, or after so many seconds."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._waiting == 0, patience)
 
     def _until_free(self) -> float:
         now = time.monotonic()

@@ -86,7 +86,7 @@ class CheckTable:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
-    parallel: int = whole(4, 1, 64, help="How many agents work on this project at once.")
+    parallel: int = whole(4, 1, 1024, help="How many agents work on this project at once.")
     attempts: int = whole(
         5, 1, 20, help="How often a ticket without its own number of attempts is tried before it fails."
     )

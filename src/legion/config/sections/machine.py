@@ -102,7 +102,7 @@ def _is_template(value: str) -> bool:
 def _pool(value: object) -> int | None:
     if value == "auto":
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 64:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1024:
         raise Unfit(value)
     return value
 
@@ -268,7 +268,7 @@ class WorktreeSettings:
     )
     pool: int | None = setting(
         2,
-        allowed='a whole number from 0 to 64 or "auto"',
+        allowed='a whole number from 0 to 1024 or "auto"',
         help='Worktrees kept warm per project for quick starts. "auto": `agents.parallel` of them.',
         read=_pool,
         show=lambda trees: "auto" if trees is None else trees,

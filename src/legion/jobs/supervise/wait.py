@@ -66,6 +66,7 @@ def run_to_end(
             # It was cancelled before the runner could be reached, or by a daemon that died before it stopped the run.
             launch.stop(folder, grace=0)
         found = launch.wait(folder, stop_when_unwanted(folder, wanted, on_event))
+        context.start_limit.let_starts_pass()
     usage.catch_up(context)
     return found
 

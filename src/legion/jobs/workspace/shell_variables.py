@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from legion.domain import shell
@@ -86,20 +86,20 @@ def _chosen(context: Board, root: Path, variables: Mapping[str, str]) -> dict[st
     found = shell.chosen(variables)
     if "PATH" in found:
         with context.store.read() as tx:
-            trees = (root, context.data.root, *(Path(project.worktrees) for project in projects.all(tx)))
-        above = {place for tree in trees for place in (tree, _real(tree))}
+            trees = (str(root), str(context.data.root), *(project.worktrees for project in projects.all(tx)))
+        above = {f"{place.rstrip('/')}/" for tree in trees for place in _places(tree)}
         folders = dict.fromkeys(folder for folder in found["PATH"].split(":") if folder.startswith("/"))
-        found["PATH"] = ":".join(folder for folder in folders if not _is_below(folder, above))
+        found["PATH"] = ":".join(folder for folder in folders if not _is_below(folder, tuple(above)))
     return found
 
 
-def _is_below(folder: str, above: Collection[Path]) -> bool:
-    places = (Path(os.path.normpath(folder)), _real(folder))
-    return any(place.is_relative_to(one) for place in places for one in above)
+def _is_below(folder: str, above: tuple[str, ...]) -> bool:
+    return any(f"{place}/".startswith(above) for place in _places(folder))
 
 
-def _real(path: str | Path) -> Path:
-    return Path(os.path.realpath(path))
+def _places(path: str) -> tuple[str, str]:
+    """As text, not as `Path`: each run asks for every folder of PATH."""
+    return os.path.normpath(path), os.path.realpath(path)
 
 
 def _file(context: Board, repository: Path) -> Path:

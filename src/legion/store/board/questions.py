@@ -126,9 +126,7 @@ def open_ones(
 
 def reachable(tx: ReadTransaction, project: int) -> dict[str, bool]:
     """The hosts that the person allowed or refused to the project's agents: the last answer about each."""
-    said = (_TABLE.kind == QuestionKind.NETWORK, _TABLE.project == project, _TABLE.settled_by == SettledBy.PERSON)
-    rows = tx.execute(select(_TABLE.facts, _TABLE.choice).where(*said).order_by(_TABLE.settled_at))
-    return {row.facts["host"]: row.choice == YES for row in rows}
+    return dict(_REACHABLE.all(tx, of_project=project))
 
 
 def more_money(tx: ReadTransaction) -> dict[str, float]:
@@ -150,3 +148,14 @@ _ALL_OPEN = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by
 _OPEN = FixedQuery(_ALL_OPEN, _question, remember=None)
 _OPEN_OF_TICKET = FixedQuery(_ALL_OPEN.where(_TABLE.ticket == bindparam("of_ticket")), _question, remember=50)
 _BY_KEY = FixedQuery(select(schema.questions).where(_TABLE.key == bindparam("wanted")), _question, remember=50)
+_REACHABLE = FixedQuery(
+    select(_TABLE.facts, _TABLE.choice)
+    .where(
+        _TABLE.kind == QuestionKind.NETWORK,
+        _TABLE.project == bindparam("of_project"),
+        _TABLE.settled_by == SettledBy.PERSON,
+    )
+    .order_by(_TABLE.settled_at),
+    lambda row: (row.facts["host"], row.choice == YES),
+    remember=None,
+)

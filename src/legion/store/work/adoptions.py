@@ -31,6 +31,9 @@ _ALL = select(
     _TABLE.adopted_source.label("source"),
 ).where(_TABLE.adopted_conversation.is_not(None))
 _OF_TICKET = FixedQuery(_ALL.where(_TABLE.ticket == bindparam("mine")), lambda row: Adoption(**vars(row)), remember=100)
+_BY_CONVERSATION = FixedQuery(
+    _ALL.where(_TABLE.adopted_conversation == bindparam("asked")), lambda row: Adoption(**vars(row)), remember=100
+)
 
 
 def add(tx: Transaction, *, ticket: int, project: int, source: str) -> None:
@@ -45,8 +48,7 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Adoption | None:
 
 
 def by_conversation(tx: ReadTransaction, conversation: str) -> Adoption | None:
-    row = tx.execute(_ALL.where(_TABLE.adopted_conversation == conversation)).one_or_none()
-    return None if row is None else Adoption(**row._mapping)
+    return _BY_CONVERSATION.first(tx, asked=conversation)
 
 
 def latest_of(tx: ReadTransaction, source: str) -> Adoption | None:
