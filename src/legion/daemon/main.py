@@ -88,6 +88,7 @@ def serve(
     data = DataDir((data_dir or default_data_dir()).expanduser().absolute())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     try:
+        _make_room()
         with _translate_full_disk(data):
             if standby:
                 url = settings.load().daemon.database
@@ -115,11 +116,15 @@ def _translate_full_disk(data: DataDir) -> Iterator[None]:
         raise Retryable(f"The disk that holds {data.root} is full: free some space and try again.") from error
 
 
+def _make_room() -> None:
+    """For as many agents as this machine holds."""
+    sys.setswitchinterval(_SWITCH_EVERY)
+    capacity.raise_open_files()
+
+
 def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable[[str], None] | None) -> None:
     user = settings.load()
     host = host or user.daemon.host
-    sys.setswitchinterval(_SWITCH_EVERY)
-    capacity.raise_open_files()
     with locked(data):
         # For `legion down`, should daemon.json be lost.
         data.daemon_lock.write_text(str(os.getpid()))

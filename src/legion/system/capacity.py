@@ -1,4 +1,4 @@
-"""How many agents this machine holds at once: its memory and the daemon's open files decide, no number of ours."""
+"""Room for agents on this machine, by its memory and by the files that the daemon may have open."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.workspace import quota
 from legion.service.shared.fragments import shaped
 from legion.store.work import claims, machines
-from legion.system import disk, toolchain
+from legion.system import capacity, disk, toolchain
 from legion.wire.machines import MachineLine, MachineList, MachineLog, MachineRunLine
 from legion.wire.projects import DoctorFinding
 
@@ -107,7 +107,8 @@ def findings(context: Context) -> list[DoctorFinding]:
     now = context.clock()
     with context.store.read() as tx:
         unreliable = {one.name for one in machines.all(tx) if one.is_unreliable}
-    return [_finding(one, now, one.name in unreliable) for one in machine_list(context).machines if not one.head]
+    others = (one for one in machine_list(context).machines if not one.head)
+    return [_agents_at_once(context), *(_finding(one, now, one.name in unreliable) for one in others)]
 
 
 def _finding(one: MachineLine, now: float, unreliable: bool) -> DoctorFinding:
@@ -118,3 +119,12 @@ def _finding(one: MachineLine, now: float, unreliable: bool) -> DoctorFinding:
         detail=f"{one.state}, {one.runs} of {one.slots} slots taken, Legion {one.version}, {heard}",
         advice=one.advice,
     )
+
+
+def _agents_at_once(context: Board) -> DoctorFinding:
+    """No number caps what the machine holds: `daemon.slots` is the person's own, and says no more than it can."""
+    slots, memory, files = context.user.daemon.room, capacity.agents_by_memory(), capacity.agents_by_open_files()
+    detail = f"{slots} by `daemon.slots`; the memory of this machine holds about {memory}, its open files {files}"
+    fits = slots <= min(memory, files)
+    advice = "" if fits else f"set `slots` under [daemon] to {min(memory, files)} or fewer, or raise `ulimit -n`"
+    return DoctorFinding(name="agents at once", ok=True, detail=detail, advice=advice)

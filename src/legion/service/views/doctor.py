@@ -38,7 +38,7 @@ from legion.service.views.status import unreadable_settings
 from legion.store import events
 from legion.store.board import tickets
 from legion.store.staff import agents
-from legion.system import capacity, cgroups, read_marks
+from legion.system import cgroups, read_marks
 from legion.wire.projects import Doctor, DoctorFinding, Where
 
 _MOST_EVENTS = 20_000
@@ -55,7 +55,6 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
         _sandbox(context),
         *_local_services(context),
         _run_limits(context),
-        _agents_at_once(context),
         _store(context),
         _settings(context),
         _disk("data folder", context.data.root),
@@ -145,15 +144,6 @@ def _run_limits(context: Board) -> DoctorFinding:
     memory = "no limit of memory" if limits.memory is None else f"{limits.memory / 2**30:.1f} GB of memory"
     processes = "no limit of processes" if limits.processes is None else f"{limits.processes} processes"
     return DoctorFinding(name="limits of a run", ok=True, detail=f"{memory}, {processes}")
-
-
-def _agents_at_once(context: Board) -> DoctorFinding:
-    """No number caps what the machine holds: `daemon.slots` is the person's own, and says no more than it can."""
-    slots, memory, files = context.user.daemon.room, capacity.agents_by_memory(), capacity.agents_by_open_files()
-    detail = f"{slots} by `daemon.slots`; the memory of this machine holds about {memory}, its open files {files}"
-    fits = slots <= min(memory, files)
-    advice = "" if fits else f"set `slots` under [daemon] to {min(memory, files)} or fewer, or raise `ulimit -n`"
-    return DoctorFinding(name="agents at once", ok=True, detail=detail, advice=advice)
 
 
 def _store(context: Board) -> DoctorFinding:
