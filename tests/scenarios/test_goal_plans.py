@@ -13,6 +13,7 @@ import pytest
 from legion.client.http import Unanswered
 from legion.runner.journal import JournalKind, read_journal
 from legion.system.crash import Point
+from legion.wire.notes import AddNote
 from legion.wire.plans import NewPlan, PlanPage, SavePlan
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE, Project, Squad
@@ -172,6 +173,41 @@ def test_a_persons_own_draft_is_tried_too_after_a_restart_and_what_was_not_tried
         shown = one.cli("plan", "show", f"P{id}", cwd=project.repository.root).stdout
         assert "`sleep 300`, not tried: it did not end" in " ".join(shown.split())
         assert "written by     you" in shown or "written by  you" in shown
+
+
+def test_a_planner_is_given_the_board_and_what_the_project_knows_and_its_plan_is_held_against_them(tmp_path: Path):
+    (tmp_path / "gates").mkdir()
+    gates, gate = tmp_path / "gates", Gate(tmp_path / "gates", "agent")
+    second = PLAN["tickets"][1]
+    assert isinstance(second, dict)
+    (gates / "good.json").write_text(json.dumps({"tickets": [second | {"after": [1]}]}))
+    planner = f"""
+    cat "$LEGION_BRIEFING" > {gates}/briefing-$(ls {gates} | grep -c briefing)
+    if [ -f {gates}/briefing-1 ]; then cat {gates}/good.json; else echo '{ANSWER}'; fi
+    """
+    with firm(tmp_path, planner) as (one, project):
+        busy = project.dispatch("Create the first.txt", gate.pause, files=["first.txt"], epic="files")
+        gate.arrived()
+        cwd = project.repository.root
+        one.cli("note", "remember", "Only SQLite.", "--files", "db/**", cwd=cwd)
+        one.cli("note", "add", "--kind", "promise", "Done on Friday.", cwd=cwd)
+        for n in range(150):
+            one.client.remember(AddNote(cwd=str(cwd), text=f"Trivia {n}: {'x' * 200}"))
+        page = until_state(one, make_plan(one, project), "ready")
+        assert (page.plan.rounds, page.findings) == (2, [])
+        first, again = [(gates / f"briefing-{n}").read_text() for n in (0, 1)]
+        for known in (
+            f"- {busy} (working) Create the first.txt; files first.txt",
+            "files: 0 of 1",
+            "Only SQLite.",
+            "Friday",
+        ):
+            assert known in first
+        assert len(first) < 12_000, "about 3,000 tokens"
+        assert f"open ticket {busy} (Create the first.txt) makes first.txt, too: put {busy} in `after`" in again
+        page = until_state(one, make_plan(one, project), "faulty")
+        assert page.plan.rounds == 1, "no planner can do anything about it"
+        assert [found.kind for found in page.findings] == ["goal"]
 
 
 def stages(one: Squad, project: Project, id: int) -> list[str]:

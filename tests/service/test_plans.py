@@ -210,7 +210,7 @@ def test_a_plan_is_edited_as_toml_checked_and_never_overwritten_by_an_older_text
     page = planner.plan(TWO)
     id = int(page.plan.id[1:])
     there = desk.person.plan_text(id)
-    assert there.text.startswith(f"# {page.plan.id}: Users can log in.\n")
+    assert there.text.startswith(f"# {page.plan.id}: {page.plan.goal}\n")
     wrong = there.text.replace("after = ", "afte = ")
     with pytest.raises(BadInput, match=f"{page.plan.id}, line 21: ticket `login` has no field 'afte'"):
         desk.person.save_plan(id, SavePlan(text=wrong, version=there.version))
@@ -332,7 +332,7 @@ def test_an_epic_is_planned_again_with_only_what_changes(desk: Office, planner: 
     made = planner.approve(page).tickets
     land(desk, made["a"])
     again = desk.person.replan(ReplanEpic(cwd=desk.cwd, epic="shop", why="No b."))
-    assert again.plan.goal == "Users can log in.\n\nNo b."
+    assert again.plan.goal == f"{page.plan.goal}\n\nNo b."
     (other,) = dispatch(desk, NewTicket(title="Another's"))
     drops = [made["a"], made["b"], other, 4711]
     again = planner.answer(again.plan.id, {"drop": drops, "tickets": [ticket("d", made["a"])]})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import Any
 
 from legion.domain.runs import Outcome
+from legion.domain.tickets.ticket import Stop
 from legion.jobs.plan import job
-from legion.store.board import goals
+from legion.store.board import goals, tickets
 from legion.store.work import runs
 from legion.wire.plans import ApprovePlan, NewPlan, PlanApproved, PlanPage
 from tests.support.office import Office
@@ -21,6 +23,9 @@ def ticket(key: str, *after: str | int, **fields: Any) -> dict[str, Any]:
 TWO = {"summary": "Two steps.", "tickets": [ticket("schema", new_files=["db.sql"]), ticket("login", "schema")]}
 
 
+_COUNT = count(1)
+
+
 class Planner:
     """Stands for the planner's program: each answer is read and recorded as its run's final message."""
 
@@ -28,7 +33,12 @@ class Planner:
         self.desk = desk
 
     def plan(self, *answers: object, **wanted: Any) -> PlanPage:
-        page = self.desk.person.plan(NewPlan(cwd=self.desk.cwd, goal="Users can log in.", **wanted))
+        """The board is empty before, and no other plan has its goal."""
+        with self.desk.context.store.write() as tx:
+            for one in tickets.live(tx):
+                tickets.move(tx, one.id, Stop())
+        goal = f"Users can log in. {next(_COUNT)}"
+        page = self.desk.person.plan(NewPlan(cwd=self.desk.cwd, goal=goal, **wanted))
         return self.answer(page.plan.id, *answers)
 
     def answer(self, plan: str, *answers: object) -> PlanPage:

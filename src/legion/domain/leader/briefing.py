@@ -73,7 +73,7 @@ def briefing(facts: LeaderFacts) -> str:
     parts.append(f"You were hired for this:\n{facts.task.strip()}")
     parts += _notes(facts.notes)
     if facts.epics:
-        parts.append("\n".join(["Epics that are not complete:", *_epics(facts.epics)]))
+        parts.append("\n".join(["Epics that are not complete:", *epic_lines(facts.epics)]))
     if facts.spoken:
         lines = [f"- {'you' if one.mine else 'the person'}: {one_line(one.text, _MESSAGE)}" for one in facts.spoken]
         parts.append("\n".join(["The last messages between you and the person:", *lines]))
@@ -111,14 +111,17 @@ def _notes(notes: Sequence[Note]) -> list[str]:
     return ["\n".join(["Your open notes:", *lines])] if lines else []
 
 
-def _epics(epics: Sequence[EpicFact]) -> list[str]:
-    lines: list[str] = []
-    for one in epics:
-        line = f"- {_epic(one)}"
-        if sum(map(len, lines)) + len(line) > MOST_EPICS:
-            return [*lines, f"- and {len(epics) - len(lines)} more"]
-        lines.append(line)
-    return lines
+def epic_lines(epics: Sequence[EpicFact], room: int = MOST_EPICS) -> list[str]:
+    return within([f"- {_epic(one)}" for one in epics], room)
+
+
+def within(lines: Sequence[str], room: int) -> list[str]:
+    """Those that fit into so many characters; the others are counted."""
+    for place, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            return [*lines[:place], f"- and {len(lines) - place} more"]
+    return list(lines)
 
 
 def _epic(one: EpicFact) -> str:

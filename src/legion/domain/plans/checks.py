@@ -5,6 +5,7 @@ Every finding names its ticket and says what to change, so that it can go back t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -35,12 +36,18 @@ class FindingKind(Enum):
     """Two tickets that may run at the same time expect the same files."""
     SIZE = "size"
     """A ticket is too large."""
+    BOARD = "board"
+    """An open ticket says the same, or expects or makes the same file, and it does not come after that."""
+    GOAL = "goal"
+    """An older plan or epic that is not complete has this goal."""
     START = "start"
     """A ticket that could start at once cannot run."""
 
 
 IMPOSSIBLE = frozenset({FindingKind.CIRCLE, FindingKind.UNKNOWN})
 """A draft with these cannot be dispatched, whatever a person decides."""
+OF_THE_PERSON = frozenset({FindingKind.GOAL, FindingKind.START})
+"""No planner can do anything about these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +71,16 @@ class ProofTrial:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BoardTicket:
+    """An open ticket that the plan does not replace."""
+
+    number: int
+    title: str
+    files: Collection[str] = ()
+    """Those that it declares or has changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanFacts:
     """What a draft is checked against."""
 
@@ -75,8 +92,11 @@ class PlanFacts:
     """Tickets that one may come after."""
     approved: Collection[str] = ()
     """Keys of tickets that were dispatched: they are not checked again."""
-    made: Collection[str] = ()
-    """Files that tickets of the board are expected to create."""
+    board: Sequence[BoardTicket] = ()
+    before: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """What each ticket of the board comes after."""
+    same_goal: str = ""
+    """The name of an older plan or epic that has this goal and is not complete."""
     cannot_start: str = ""
     """Why no ticket can run as things are, for example a missing program; empty if nothing is wrong."""
     trials: Mapping[str, ProofTrial] = field(default_factory=dict)
@@ -92,8 +112,14 @@ def findings(draft: PlanDraft, facts: PlanFacts) -> tuple[PlanFinding, ...]:
         return tuple(wrong)
     before = earlier(draft)
     new = [one for one in draft.tickets if one.key not in facts.approved]
+    known = _Board(facts.board)
+    if facts.same_goal:
+        text = f"{facts.same_goal} has this goal and is not complete: continue it, or say what this plan adds"
+        wrong.append(PlanFinding(kind=FindingKind.GOAL, ticket="", text=text))
+    wrong += _repeated(new)
     for ticket in new:
-        wrong += _files(draft, ticket, before[ticket.key], facts)
+        wrong += _files(draft, ticket, before[ticket.key], facts, known)
+        wrong += _on_board(draft, ticket, before[ticket.key], facts, known)
         coming = {path for one in draft.tickets if one.key in before[ticket.key] for path in one.new_files}
         wrong += _proofs(ticket, facts, {*coming, *ticket.new_files})
         wrong += _size(ticket, facts)
@@ -135,11 +161,13 @@ def _unknown_checks(ticket: PlanTicket, facts: PlanFacts) -> Iterator[PlanFindin
             yield PlanFinding(kind=FindingKind.UNKNOWN, ticket=ticket.key, text=text)
 
 
-def _files(draft: PlanDraft, ticket: PlanTicket, before: Collection[str], facts: PlanFacts) -> Iterator[PlanFinding]:
+def _files(
+    draft: PlanDraft, ticket: PlanTicket, before: Collection[str], facts: PlanFacts, known: _Board
+) -> Iterator[PlanFinding]:
     """A file exists in the target, or a ticket before this one makes it."""
     made = [path for one in draft.tickets if one.key in before for path in one.new_files]
     for path in ticket.files:
-        if facts.exists(path) or meet((path,), (*made, *facts.made)):
+        if facts.exists(path) or meet((path,), made) or known.with_file(path):
             continue
         later = next((one.key for one in draft.tickets if one.key != ticket.key and meet((path,), one.new_files)), "")
         hint = f"put this ticket after `{later}`, which makes it" if later else "list it in `new_files`, or correct it"
@@ -148,6 +176,112 @@ def _files(draft: PlanDraft, ticket: PlanTicket, before: Collection[str], facts:
         if facts.exists(path) and not matches(path, ticket.files):
             text = f"{path} exists already: list it in `files`"
             yield PlanFinding(kind=FindingKind.FILE, ticket=ticket.key, text=text)
+
+
+_FILLERS = frozenset(
+    {
+        "a",
+        "an",
+        "the",
+        "to",
+        "of",
+        "for",
+        "in",
+        "on",
+        "and",
+        "with",
+        "add",
+        "make",
+        "write",
+        "create",
+        "implement",
+        "new",
+    }
+)
+_WORD = re.compile(r"\w+")
+_MOST_NAMED = 3
+
+
+def words_of(text: str) -> frozenset[str]:
+    """What a title or goal says, whatever its order and small words."""
+    words = frozenset(_WORD.findall(text.casefold()))
+    return words - _FILLERS or words
+
+
+class _Board:
+    """Open tickets by what they say and by their files."""
+
+    def __init__(self, tickets: Sequence[BoardTicket]) -> None:
+        self.titles = {one.number: one.title for one in tickets}
+        self._said = {one.number: words_of(one.title) for one in tickets}
+        self._at: dict[str, set[int]] = {}
+        self._below: dict[str, set[int]] = {}
+        """By folder: those that expect something in it."""
+        for path, number in [(path.rstrip("/"), one.number) for one in tickets for path in one.files]:
+            self._at.setdefault(path, set()).add(number)
+            for folder in _folders(path):
+                self._below.setdefault(folder, set()).add(number)
+        self._wild = [path for path in self._at if _is_pattern(path)]
+
+    def same_words(self, title: str) -> list[int]:
+        words = words_of(title)
+        return [number for number, said in self._said.items() if said == words]
+
+    def with_file(self, path: str) -> list[int]:
+        """Those that expect this file or folder, something in it, or a folder that it is in."""
+        path = path.rstrip("/")
+        patterns = self._at if _is_pattern(path) else self._wild
+        met = {path, *_folders(path), *(other for other in patterns if meet((path,), (other,)))}
+        return sorted(self._below.get(path, set()).union(*(self._at.get(one, ()) for one in met)))
+
+
+def _is_pattern(path: str) -> bool:
+    return any(sign in path for sign in "*?[")
+
+
+def _folders(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def _repeated(tickets: Sequence[PlanTicket]) -> Iterator[PlanFinding]:
+    said: dict[frozenset[str], str] = {}
+    for one in [one for one in tickets if not one.checkpoint]:
+        first = said.setdefault(words_of(one.title), one.key)
+        if first != one.key:
+            text = f"it says the same as `{first}`: make one ticket of the two, or say in the title how they differ"
+            yield PlanFinding(kind=FindingKind.OVERLAP, ticket=one.key, text=text)
+
+
+def _on_board(
+    draft: PlanDraft, ticket: PlanTicket, before: Collection[str], facts: PlanFacts, known: _Board
+) -> Iterator[PlanFinding]:
+    """What open tickets say or do that it neither waits for nor leaves to them."""
+    if ticket.checkpoint:
+        return
+    named = [one for one in draft.tickets if one.key == ticket.key or one.key in before]
+    waits = _closed([number for one in named for number in one.after_tickets], facts.before)
+    clashes: dict[int, str] = {}
+    for number in known.same_words(ticket.title):
+        clashes[number] = "says the same: leave this ticket out, or"
+    for path in ticket.touches:
+        for number in known.with_file(path):
+            does = "expects" if facts.exists(path) else "makes"
+            clashes.setdefault(number, f"{does} {path}, too:")
+    for number in [one for one in clashes if one not in waits][:_MOST_NAMED]:
+        text = f"open ticket {number} ({known.titles[number][:80]}) {clashes[number]} put {number} in `after`"
+        yield PlanFinding(kind=FindingKind.BOARD, ticket=ticket.key, text=text)
+
+
+def _closed(numbers: Collection[int], before: Mapping[int, Sequence[int]]) -> set[int]:
+    """With everything that they come after."""
+    found, left = set[int](), list(numbers)
+    while left:
+        number = left.pop()
+        if number not in found:
+            found.add(number)
+            left += before.get(number, ())
+    return found
 
 
 def commands(draft: PlanDraft, approved: Collection[str] = ()) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from statistics import median
 
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.plans.answer import PlanQuestion
-from legion.domain.plans.checks import IMPOSSIBLE, PlanFinding, ProofTrial
+from legion.domain.plans.checks import IMPOSSIBLE, OF_THE_PERSON, PlanFinding, ProofTrial
 from legion.domain.plans.draft import PlanDraft, keep_approved
 from legion.domain.runs import Outcome
 from legion.domain.text import count
@@ -180,7 +180,7 @@ def answered(
     moved = replace(plan, draft=kept, findings=findings, rounds=plan.rounds + 1, tries=plan.tries + 1, held_until=None)
     if not findings:
         return settled(moved, approved, "")
-    if moved.tries < ROUNDS:
+    if moved.tries < ROUNDS and any(one.kind not in OF_THE_PERSON for one in findings):
         return replace(moved, reason=f"{count(len(findings), 'finding')}: it goes back to the planner")
     return settled(moved, approved, f"{count(len(findings), 'finding')} after {count(moved.tries, 'round')}")
 

@@ -68,7 +68,7 @@ def known(tx: ReadTransaction, agent: Agent, *, earlier: bool) -> LeaderFacts:
     return LeaderFacts(
         task=agent.task,
         notes=notes.for_leaders(tx, agent.project),
-        epics=_epics(tx, agent.project, live),
+        epics=open_epics(tx, agent.project, live),
         # What waits is part of the prompt anyway.
         spoken=[SpokenLine(mine=one.sender == agent.id, text=one.text) for one in spoken if not one.is_open],
         earlier=earlier,
@@ -81,7 +81,7 @@ def completed_epics(tx: ReadTransaction, project: int, ended: Iterable[int]) -> 
     return names - {one.spec.epic for one in tickets.live(tx, project=project)}
 
 
-def _epics(tx: ReadTransaction, project: int, live: tuple[Ticket, ...]) -> list[EpicFact]:
+def open_epics(tx: ReadTransaction, project: int, live: Iterable[Ticket]) -> list[EpicFact]:
     goals_of = {one.epic or one.name: one.goal for one in goals.of_project(tx, project)}
     found = []
     for name in sorted({one.spec.epic for one in live if one.spec.epic}):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from legion.domain.checks import Check
 from legion.domain.errors import LegionError
-from legion.domain.plans.checks import PlanFacts, ProofTrial, commands
+from legion.domain.plans.checks import BoardTicket, PlanFacts, ProofTrial, commands, words_of
 from legion.domain.plans.draft import PlanDraft
-from legion.domain.plans.plan import GoalPlan, PlanEstimate, estimate
+from legion.domain.plans.plan import GoalPlan, PlanEstimate, PlanSource, estimate
 from legion.domain.review.path_patterns import matches
 from legion.git.hub.repository import Hub
 from legion.jobs.agent import spec, teams
@@ -29,6 +29,7 @@ from legion.store.database.transactions import ReadTransaction
 _WILD = ("*", "?")
 
 
+_MOST_CHANGES = 60
 _LONGEST_SAID = 600
 _LEAST = 10.0
 """Seconds that a proof may take where as many are left, whatever follows it."""
@@ -43,17 +44,29 @@ def checker(
     why_not = cannot_start(context, project, plan.team)
     limits = project.config.plans
     trials = _tried(context, project, plan, draft)
+    changed = _changed(context, project)
     checks = tuple(check.name for check in project.config.checks)
 
     def facts(tx: ReadTransaction, current: GoalPlan) -> PlanFacts:
-        live = tickets.live(tx, project=current.project)
+        live, edges, dispatched = (
+            tickets.live(tx, project=current.project),
+            tickets.edges(tx, current.project),
+            goals.dispatched(tx, current.id),
+        )
+        replaced = {current.about, *draft.drops, *dispatched.values()}
         return PlanFacts(
             exists=exists,
             checks=checks,
-            tickets=tickets.edges(tx, current.project).keys(),
-            approved=goals.dispatched(tx, current.id).keys(),
+            tickets=edges.keys(),
+            approved=dispatched.keys(),
             # A ticket on the board declares the files that it makes, too.
-            made=tuple(path for ticket in live for path in ticket.spec.files),
+            board=[
+                BoardTicket(number=one.id, title=one.spec.title, files={*one.spec.files, *changed.get(one.id, ())})
+                for one in live
+                if one.id not in replaced and not one.spec.checkpoint
+            ],
+            before=edges,
+            same_goal=_same_goal(tx, current, {one.spec.epic for one in live}),
             cannot_start=why_not,
             trials=trials,
             most_files=limits.most_files,
@@ -61,6 +74,25 @@ def checker(
         )
 
     return facts
+
+
+def _changed(context: Board, project: ProjectContext) -> dict[int, list[str]]:
+    """What open tickets have changed so far."""
+    with context.store.read() as tx:
+        found = {one.id: one.change for one in tickets.live(tx, project=project.id) if one.change is not None}
+    return {
+        number: [file.path for file in project.hub.changed_files(change.base, change.commit)]
+        for number, change in list(found.items())[:_MOST_CHANGES]
+    }
+
+
+def _same_goal(tx: ReadTransaction, plan: GoalPlan, epics: Collection[str]) -> str:
+    """An older plan with this goal that waits, or whose epic has open tickets."""
+    if plan.source is not PlanSource.GOAL:
+        return ""
+    wanted = words_of(plan.goal)
+    older = (one for one in goals.of_project(tx, plan.project) if one.id < plan.id and words_of(one.goal) == wanted)
+    return next((one.name for one in older if one.open or (one.epic or one.name) in epics), "")
 
 
 def _tried(context: Context, project: ProjectContext, plan: GoalPlan, draft: PlanDraft) -> dict[str, ProofTrial]:

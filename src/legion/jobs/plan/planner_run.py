@@ -6,23 +6,29 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from legion.config.files.user import CLAUDE
 from legion.domain.agents.teams import READING
+from legion.domain.leader.briefing import epic_lines, within
+from legion.domain.leader.digest import one_line
+from legion.domain.notes import fitting, format_for_agent, format_note, in_order
 from legion.domain.plans import draft
-from legion.domain.plans.plan import GoalPlan, PlanSource
+from legion.domain.plans.checks import words_of
+from legion.domain.plans.plan import LEAST, GoalPlan, PlanSource
 from legion.domain.plans.specification import SpecStage, next_stage
 from legion.domain.questions import Question
 from legion.domain.runs import PLANNER
-from legion.domain.tickets.ticket import Ticket
+from legion.domain.tickets.ticket import State, Ticket
 from legion.drivers.profile import RunInput
 from legion.jobs.agent import spec
 from legion.jobs.agent.mail_prompt import quoted
 from legion.jobs.agent.model_run import AgentProgram, PreparedInput
 from legion.jobs.agent.preparation import Workplace
 from legion.jobs.board import Board
+from legion.jobs.leader import facts as leader
 from legion.jobs.trees import ProjectContext
-from legion.store.board import goals, questions, tickets
+from legion.store.board import goals, notes, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 
@@ -82,6 +88,8 @@ def prompts(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> Pla
         return PlannerPrompts(first=first(material), again=again(material), rules=RULES)
     documents = goals.documents_of(tx, plan.id)
     text = first_spec(plan, stage, documents, material.answers, material.complaint)
+    if stage in (SpecStage.GATHER, SpecStage.RESEARCH):
+        text = f"{text}\n{material.known}\n"
     return PlannerPrompts(first=text, again=text, rules=SPEC_RULES)
 
 
@@ -99,7 +107,50 @@ def _material(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> P
         answers=[one for one in asked if one is not None],
         complaint=last.message if last is not None and not last.usable else "",
         tickets=_tickets(tx, plan),
+        known=_known(project, tx, plan),
     )
+
+
+_FOR_TICKETS, _FOR_EPICS, _FOR_NOTES = 4500, 1200, 1200
+"""Characters. With the memories it is less than 3,000 tokens, however large the board is."""
+_PAST = 10
+
+
+def _known(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> str:
+    """Open tickets, those that share words with the goal first; epics; memories and lessons; the leader's notes."""
+    live, said = tickets.live(tx, project=plan.project), words_of(plan.goal)
+    near = sorted(live, key=lambda one: (-len(words_of(one.spec.title) & said), -one.id))
+    epics = epic_lines(leader.open_epics(tx, plan.project, live), _FOR_EPICS)
+    memories = fitting(notes.for_agents(tx, plan.project), ["**"], [], plan.goal)
+    leaders = [f"- {format_note(one)}" for one in in_order(notes.for_leaders(tx, plan.project))]
+    parts = {
+        "Open tickets. What they do is no part of your plan; what needs it names their number in `after`": within(
+            [_open_ticket(one) for one in near], _FOR_TICKETS
+        ),
+        "Epics that are not complete": epics,
+        "What the agents of this project should know": [f"- {format_for_agent(one)}" for one in memories],
+        "Decisions, promises and threads": within(leaders, _FOR_NOTES),
+    }
+    text = "\n".join(line for title, lines in parts.items() if lines for line in (f"{title}:", *lines))
+    quoted_text = _quote(text, "the board and notes") if text else ""
+    return "\n\n".join(part for part in (_sizes(project, tx, plan), quoted_text) if part)
+
+
+def _open_ticket(one: Ticket) -> str:
+    files = f"; files {', '.join(one.spec.files[:6])}" if one.spec.files else ""
+    after = f"; after {', '.join(map(str, one.spec.after))}" if one.spec.after else ""
+    return f"- {one.id} ({one.state.value}) {one_line(one.spec.title, 100)}{files[:200]}{after[:60]}"
+
+
+def _sizes(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> str:
+    landed = goals.landed(tx, plan.project)
+    if len(landed) < LEAST:
+        return ""
+    last = [one.change for one in tickets.recent(tx, plan.project, _PAST, state=State.DONE) if one.change is not None]
+    files = [len(project.hub.changed_files(one.base, one.commit)) for one in last]
+    usd, minutes = median(one.usd for one in landed), median(one.seconds for one in landed) / 60
+    changed = f" and changed {median(files):.0f} files, at most {max(files)}" if files else ""
+    return f"## Size\nTickets that landed here usually took {minutes:.0f} minutes and ${usd:.2f}{changed}."
 
 
 def _tickets(tx: ReadTransaction, plan: GoalPlan) -> tuple[Ticket, ...]:
@@ -168,6 +219,8 @@ class PlanMaterial:
     """Of a split: the ticket. Of an epic: its tickets."""
     specification: str = ""
     """What was written before, as material; empty where there is none."""
+    known: str = ""
+    """What is on the board, and what the project knows."""
 
 
 def first(material: PlanMaterial) -> str:
@@ -179,7 +232,8 @@ def first(material: PlanMaterial) -> str:
     listed = "\n".join(f"- [{name}]: `{command}`" for name, command in material.checks)
     parts.append(f"## The project's checks\n{listed or 'There are none.'}")
     most = f"at most {material.most_files} files and {material.most_lines} lines"
-    parts.append(f"## Limits\nA ticket is expected to change {most}.")
+    parts.append(f"## Limits\nA plan has at most {draft.MOST_TICKETS} tickets, and each is expected to change {most}.")
+    parts += [material.known] if material.known else []
     if plan.draft is not None:
         last = json.dumps(draft.record(plan.draft), indent=1, ensure_ascii=False)
         parts.append(f"## The last plan\n{_quote(last, 'plan')}")
