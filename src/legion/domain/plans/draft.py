@@ -160,21 +160,12 @@ def _record(ticket: PlanTicket) -> dict[str, Any]:
         {name: value for name, value in vars(one).items() if value or name == "text"} for one in ticket.criteria
     ]
     fields: dict[str, Any] = {
-        "key": ticket.key,
-        "title": ticket.title,
-        "text": ticket.text,
-        "context": ticket.context,
-        "plan": ticket.plan,
-        "criteria": criteria,
-        "files": list(ticket.files),
-        "new_files": list(ticket.new_files),
-        "after": [*ticket.after, *ticket.after_tickets],
-        "checkpoint": ticket.checkpoint,
-        "labels": list(ticket.labels),
-        "lines": ticket.lines,
-        "priority": ticket.priority,
-        "when": str(ticket.when) if ticket.when else "",
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in vars(ticket).items()
+        if name in _FIELDS
     }
+    when = str(ticket.when) if ticket.when else ""
+    fields |= {"criteria": criteria, "after": [*ticket.after, *ticket.after_tickets], "when": when}
     return {name: value for name, value in fields.items() if value}
 
 

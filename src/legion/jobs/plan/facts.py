@@ -48,11 +48,8 @@ def checker(
     checks = tuple(check.name for check in project.config.checks)
 
     def facts(tx: ReadTransaction, current: GoalPlan) -> PlanFacts:
-        live, edges, dispatched = (
-            tickets.live(tx, project=current.project),
-            tickets.edges(tx, current.project),
-            goals.dispatched(tx, current.id),
-        )
+        live, edges = tickets.live(tx, project=current.project), tickets.edges(tx, current.project)
+        dispatched = goals.dispatched(tx, current.id)
         replaced = {current.about, *draft.drops, *dispatched.values()}
         return PlanFacts(
             exists=exists,

@@ -195,7 +195,7 @@ Propose only what changes: new tickets, and in `drop` the numbers of open ticket
 that stay as they are stay out of your plan."""
 
 _ASK_FORM = """\
-Where the goal leaves something open that only the person can decide, you may ask once, before you plan. Then your
+Where the goal leaves something open that only the person can decide, you may ask once, before you start. Then your
 answer is: {"questions": [{"text": "the question", "proposals": ["the best", "another"]}]}
 At most 5 questions with 2 to 6 proposals each; the first proposal counts without an answer."""
 
@@ -332,10 +332,6 @@ _TITLES = {
     SpecStage.WRITE: "specification",
     SpecStage.CRITICISE: "corrected specification",
 }
-_ASK_SPEC_FORM = """\
-Where the goal leaves something open that only the person can decide, you may ask once, before you write. Then your
-answer is: {"questions": [{"text": "the question", "proposals": ["the best", "another"]}]}
-At most 5 questions with 2 to 6 proposals each; the first proposal counts without an answer."""
 
 
 def first_spec(
@@ -347,7 +343,7 @@ def first_spec(
         parts.append("## Questions that the person answered\n" + "\n".join(lines))
     if complaint:
         parts.append(f"Your last answer cannot be used, because {complaint}. Answer once more.")
-    return "\n\n".join([*parts, *([_ASK_SPEC_FORM] if plan.may_ask else [])]) + "\n"
+    return "\n\n".join([*parts, *([_ASK_FORM] if plan.may_ask else [])]) + "\n"
 
 
 def material(documents: Mapping[SpecStage, str]) -> str:

@@ -71,12 +71,7 @@ def page(context: Trees, plan_id: int) -> PlanPage:
             chain=list(longest_chain(draft)) if draft else [],
             findings=[finding_line(one) for one in plan.findings],
             rounds=[_round(one) for one in goals.rounds(tx, plan_id)],
-            estimate=PlanEstimateLine(
-                usd=estimate.usd,
-                seconds=estimate.seconds,
-                usd_error=estimate.usd_error,
-                seconds_error=estimate.seconds_error,
-            ),
+            estimate=shaped(PlanEstimateLine, estimate),
             questions=question_lines(tx, asked),
             team=plan.team,
             model=plan.model,

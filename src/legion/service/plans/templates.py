@@ -75,15 +75,12 @@ def _finder(project: ProjectContext) -> expansion.Files:
 
 
 def _line(known: Templates, name: str) -> TemplateLine:
-    source = known.sources.get(name)
+    source, fault = known.sources.get(name), ""
     origin, file = (source.origin.value, source.file) if source else ("yours", "")
     try:
         template = known.get(name)
     except BadInput as wrong:
-        own = known.parsed.get(name, Template(name=name))
-        return TemplateLine(
-            name=name, about=own.about, origin=origin, file=file, variables=[], steps=[], fault=wrong.message
-        )
+        fault, template = wrong.message, Template(name=name, about=known.parsed.get(name, Template(name=name)).about)
     return TemplateLine(
         name=name,
         about=template.about,
@@ -91,6 +88,7 @@ def _line(known: Templates, name: str) -> TemplateLine:
         file=file,
         variables=[_variable(one) for one in template.variables],
         steps=[step.key for step in template.steps],
+        fault=fault,
     )
 
 
