@@ -10,19 +10,23 @@ from tests.scenarios.conftest import shared_project
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new
 
+PARSER = "class Parser:\n    def __init__(self, text):\n        self.text = text\n\n    def end(self):\n        pass\n"
+
 
 @pytest.fixture(scope="module")
 def project(house: Squad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    yield from shared_project(house, tmp_path_factory.mktemp("coupled"), {"menu.txt": "soup\n"})
+    yield from shared_project(house, tmp_path_factory.mktemp("coupled"), {"menu.txt": "soup\n", "parser.py": PARSER})
 
 
-def both_at_work(project: Project, gates: Callable[[], Gate], first: str, second: str, prove: str) -> tuple[int, int]:
+def both_at_work(
+    project: Project, gates: Callable[[], Gate], first: str, second: str, proof: str, **fields: object
+) -> tuple[int, int]:
     """Both start from the same target, and the first lands before the second proposes anything."""
     gate = gates()
     other, mine = project.dispatch_all(
         [
-            new("tea and coffee", first),
-            new("coffee", f"[ $LEGION_ATTEMPT != 1 ] || {gate.pause}; {second}", prove=[prove]),
+            new("tea and coffee", first, **fields),
+            new("coffee", f"[ $LEGION_ATTEMPT != 1 ] || {gate.pause}; {second}", prove=[proof]),
         ]
     )
     gate.arrived()
@@ -61,3 +65,52 @@ def test_proofs_that_show_nothing_make_no_empty_change_done(project: Project, ga
     page = project.ticket(mine)
     assert page.ticket.state in ("failed", "parked")
     assert "changed nothing" in page.ticket.reason
+
+
+def test_the_feedback_about_a_conflict_knows_the_other_side(project: Project, gates: Callable[[], Gate]):
+    second = """
+    if grep -q '<<<<<<<' parser.py; then
+        cp "$LEGION_BRIEFING" seen.txt
+        sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>\\|self, text, milk/d' parser.py
+    else
+        sed -i 's/self, text)/self, text, lemon)/' parser.py
+    fi
+    """
+    other, mine = both_at_work(
+        project,
+        gates,
+        "sed -i 's/self, text)/self, text, milk)/' parser.py",
+        second,
+        "grep -q lemon parser.py",
+        text="Milk first.",
+        criteria="milk is poured",
+        prove=["milk is poured :: test -f parser.py"],
+    )
+    assert project.state(mine) == "done"
+    seen = project.landed("seen.txt") or ""
+    assert f"Ticket {other} has landed: tea and coffee" in seen
+    assert "Milk first." in seen
+    assert "milk is poured" in seen
+    assert "test -f parser.py" in seen
+    assert "parser.py: both changed Parser.__init__" in seen
+    assert "Parser.end" not in seen
+    for version in ("self, text):", "self, text, milk):", "self, text, lemon):"):
+        assert version in seen
+
+
+def test_the_board_names_the_definition_that_two_tickets_change(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    project, gate = make("[checks.test]\nrun = 'true'\n[conflicts]\nlook_every = 0.2\n"), gates()
+    project.repository.commit("parser", {"parser.py": PARSER})
+    agent = f'sed -i "s/self, text)/self, text, n$LEGION_TICKET)/" parser.py; {gate.pause}'
+    one, two = project.dispatch_all([new("one", agent, max_attempts=1), new("two", agent, max_attempts=1)])
+    gate.arrived(2)
+    project.until_true(lambda: bool(project.ticket(one).clashes))
+    assert {line.definition for line in project.ticket(two).clashes} == {"Parser.__init__"}
+    assert (
+        f"will conflict with #{two} in Parser.__init__"
+        in project.squad.cli("status", cwd=project.repository.root).stdout
+    )
+    gate.open(2)
+    project.until_settled()

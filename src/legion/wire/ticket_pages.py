@@ -22,6 +22,8 @@ class PredictedConflictLine:
     last: int
     their_first: int
     their_last: int
+    definition: str = ""
+    """The function, method or section that both change, where it is known."""
 
 
 @dataclass(kw_only=True)

@@ -45,6 +45,8 @@ class TicketLine:
     """The landed ticket that it reverts."""
     conflicts_with: list[int] = field(default_factory=list)
     """Tickets in work with which its change will conflict as both stand; 0 is the landed code."""
+    conflicts_in: list[str] = field(default_factory=list)
+    """The definitions that they change, too, where they are known."""
     unproven: int = 0
     """Criteria of a done ticket that no command proves: claimed, or read by a reviewer at best."""
     team: str = ""

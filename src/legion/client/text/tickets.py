@@ -62,7 +62,8 @@ def about(ticket: TicketLine) -> str:
     if ticket.held_up_by and "held up" not in detail:
         parts.append(f"held up by {numbers(ticket.held_up_by)}")
     if ticket.conflicts_with:
-        parts.append(f"will conflict with {_others(ticket.conflicts_with)}")
+        where = f" in {', '.join(ticket.conflicts_in[:2])}" if ticket.conflicts_in else ""
+        parts.append(f"will conflict with {_others(ticket.conflicts_with)}{where}")
     # The reason of a failure names the number of attempts, counted since a person last intervened.
     if ticket.attempt > 1 and ticket.state != "failed":
         parts.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")

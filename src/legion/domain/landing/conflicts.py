@@ -6,7 +6,7 @@ A prediction is a pair: two tickets, or a ticket and the code that has landed si
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from legion.domain.events import Event, EventKind
@@ -71,6 +71,8 @@ class ConflictSpan:
     path: str
     mine: tuple[int, int]
     theirs: tuple[int, int]
+    name: str = ""
+    """The definition that both change, where it is known: a function, a method, a section."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +91,7 @@ class PredictedConflict:
         """The same with this ticket as the first of the two."""
         if ticket == self.mine:
             return self
-        turned = tuple(ConflictSpan(path=one.path, mine=one.theirs, theirs=one.mine) for one in self.places)
+        turned = tuple(replace(one, mine=one.theirs, theirs=one.mine) for one in self.places)
         return PredictedConflict(mine=self.theirs, theirs=self.mine, places=turned)
 
 

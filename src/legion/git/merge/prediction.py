@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from legion.domain.landing import definitions
 from legion.domain.landing.conflicts import ConflictSpan
 from legion.git.core.command import as_text, git
 from legion.git.core.errors import GitProblem
@@ -33,6 +34,7 @@ _AT_ONCE = 2
 _MOST_MERGES = 2000
 """After so many the store is thrown away and filled again."""
 _MOST_PLACES = 20
+_MOST_NAMES = 3
 _LONGEST = 1 << 20
 """Bytes: the lines of a longer file are not looked for."""
 _MARK = re.compile(rb"(<{7}|\|{7}|={7}|>{7})(?: |$)")
@@ -285,6 +287,7 @@ def _marked(path: str, text: bytes, mine: bytes, theirs: bytes) -> Iterator[Conf
     """Each marked part, found again in the lines of both sides."""
     if max(len(text), len(mine), len(theirs)) > _LONGEST:
         return
+    known = definitions.definitions(path, mine.decode("utf-8", "replace"))
     sides: tuple[list[bytes], list[bytes]] = ([], [])
     from_mine, from_theirs = 0, 0
     at: int | None = None
@@ -297,7 +300,8 @@ def _marked(path: str, text: bytes, mine: bytes, theirs: bytes) -> Iterator[Conf
         elif mark is not None and mark[1][:1] == b">" and at == 1:
             first, from_mine = _span(sides[0], mine.split(b"\n"), from_mine)
             second, from_theirs = _span(sides[1], theirs.split(b"\n"), from_theirs)
-            yield ConflictSpan(path=path, mine=first, theirs=second)
+            name = ", ".join(definitions.names_at(known, *first)[:_MOST_NAMES])
+            yield ConflictSpan(path=path, mine=first, theirs=second, name=name)
             at = None
         elif at is not None:
             sides[at].append(line)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from legion.domain.checks import Receipt
+from legion.domain.landing import definitions
 from legion.domain.landing.repository_files import FaultyEntry
 from legion.domain.review.verdicts import Finding, Severity
+from legion.domain.text import count
+from legion.domain.tickets.ticket import Ticket
+from legion.git.merge.candidates import MergeConflict
 from legion.git.merge.conflicts import ConflictFile
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
+from legion.store.board import tickets
 
 _MOST = 12_000
 _LONGEST_PATH = 200
@@ -130,7 +138,10 @@ def unfinished(operation: str, remedy: str) -> str:
     )
 
 
-def checks_failed(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
+def checks_failed(
+    receipts: Sequence[Receipt], *, landed: bool = False, owners: Mapping[int, Ticket] | None = None
+) -> str:
+    """`owners`: the other tickets among those whose proofs these are."""
     where = "the landed code" if landed else "your change, together with what has landed meanwhile"
     parts = [f"These commands failed on {where}:"]
     for receipt in receipts:
@@ -138,13 +149,106 @@ def checks_failed(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
             parts.append(f"### {receipt.name}\n\nThis one is not shown to you: do exactly what the ticket says.")
             continue
         how = f"exit code {receipt.exit_code}" if receipt.exit_code is not None else "no result"
-        parts.append(f"### `{receipt.command}` ({how}, {receipt.duration:.1f} s)\n\n{_quote(receipt.tail)}")
+        owner = (owners or {}).get(receipt.ticket or 0)
+        whose = f"\n\n{_PROOF_OF.format(owner.id, owner.spec.title)}" if owner is not None else ""
+        parts.append(f"### `{receipt.command}` ({how}, {receipt.duration:.1f} s){whose}\n\n{_quote(receipt.tail)}")
     return _fit("\n\n".join(parts))
 
 
-def conflict(files: Sequence[ConflictFile]) -> str:
-    parts = [f"### {file.path}\n\n{_quote(file.hunks)}" for file in files]
+@dataclass(frozen=True, kw_only=True)
+class BothChanged:
+    """A definition that both sides of a conflict changed; empty where a side has none."""
+
+    path: str
+    name: str
+    base: str
+    landed: str
+    mine: str
+
+
+def conflict(
+    files: Sequence[ConflictFile], others: Sequence[Ticket] = (), both: Sequence[BothChanged] = (), clean: int = 0
+) -> str:
+    """`others`: the landed tickets that it conflicts with; `clean`: how many files were merged without a conflict."""
+    known = {one.path for one in both}
+    parts = [_intent(one) for one in others]
+    parts += [_versions(one) for one in both]
+    parts += [f"### {file.path}\n\n{_quote(file.hunks)}" for file in files if file.path not in known]
+    if clean:
+        parts.append(f"{count(clean, 'other file')} of your change merged without a conflict; leave it so.")
     return _fit("\n\n".join([_CONFLICT, *parts]))
+
+
+_MOST_FILES, _MOST_OTHERS = 8, 3
+
+
+def both_sides(
+    context: Board,
+    project: ProjectContext,
+    ticket: Ticket,
+    target: str,
+    found: MergeConflict,
+    since: Iterable[tuple[int, str, str]],
+) -> str:
+    """The feedback about a conflict: whose work it is in conflict with, and both versions of each definition.
+
+    `since`: what landed since the ticket was dispatched: ticket, commit, and the commit before that.
+    """
+    hub, change = project.hub, ticket.change
+    base = hub.merge_base(target, change.commit) if change is not None else None
+    if change is None or base is None or not project.config.conflicts.other_side:
+        return conflict(found.files)
+
+    def text(commit: str, path: str) -> str:
+        return (hub.read_file(commit, path) or b"").decode("utf-8", "replace")
+
+    paths = [file.path for file in found.files][:_MOST_FILES]
+    both: dict[tuple[str, str], BothChanged] = {}
+    for path in paths:
+        before = text(base, path)
+        landed = definitions.changed(path, before, text(target, path))
+        mine = definitions.changed(path, before, text(change.commit, path))
+        both |= {
+            (path, name): BothChanged(
+                path=path, name=name, base=landed[name][0], landed=landed[name][1], mine=mine[name][1]
+            )
+            for name in landed
+            if name in mine and landed[name] != mine[name]
+        }
+    others: dict[int, int] = {}
+    for other, commit, under in since:
+        if other == ticket.id or hub.is_ancestor(commit, base):
+            continue
+        touched = {one.path for one in hub.changed_files(under, commit)}.intersection(paths)
+        shared = {(p, name) for p in touched for name in definitions.changed(p, text(under, p), text(commit, p))}
+        if touched and (shared & both.keys() or not both):
+            others[other] = len(shared & both.keys())
+    most = sorted(others, key=lambda id: (-others[id], -id))[:_MOST_OTHERS]
+    with context.store.read() as tx:
+        sides = tickets.get_many(tx, most)
+    clean = len({one.path for one in hub.changed_files(base, change.commit)}.difference(paths))
+    return conflict(found.files, sides, list(both.values())[:_MOST_FILES], clean)
+
+
+def _intent(other: Ticket) -> str:
+    """What the other side wants, so that nobody has to guess it from the code."""
+    spec = other.spec
+    parts = [f"## Ticket {other.id} has landed: {spec.title}", _quote(spec.text[:_LONGEST_TEXT])]
+    if spec.criteria:
+        parts.append(f"It is done when:\n\n{_quote(spec.criteria[:_LONGEST_TEXT])}")
+    if spec.proofs:
+        parts.append(f"These prove it, and must pass with your change, too:\n\n{_listed(spec.proofs)}")
+    return "\n\n".join(parts)
+
+
+def _versions(one: BothChanged) -> str:
+    sides = (("before both", one.base), ("as it landed", one.landed), ("as you wrote it", one.mine))
+    shown = [f"{words}:\n\n{_quote(text[:_LONGEST_TEXT] or '(it was not there)')}" for words, text in sides]
+    return "\n\n".join([f"### {one.path}: both changed {one.name}", *shown])
+
+
+_PROOF_OF = "This is a proof of ticket {} ({}), which your change breaks: both intentions must hold."
+_LONGEST_TEXT = 1200
 
 
 _CONFLICT = """\

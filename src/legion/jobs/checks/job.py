@@ -181,31 +181,37 @@ def _proofs(context: Context, project: ProjectContext, ticket: Ticket, cancel: C
     merged = candidate(context, project, target, ticket)
     if isinstance(merged, MergeConflict):
         found = already_there(context, project, ticket, cancel)
-        return found or sent_back_for_conflict(ticket, target, merged)
+        return found or sent_back_for_conflict(context, project, ticket, target, merged)
     proofs = execution.proofs(ticket.id, ticket.spec.proofs)
     tested = confirmed(
         context, project, execution.test_unless_cancelled(context, project, merged.commit, proofs, cancel), cancel
     )
     if tested.green:
         return Prove()
-    return sent_back_for_red(ticket, target, merged.tree, tested)
+    return sent_back_for_red(context, ticket, target, merged.tree, tested)
 
 
-def sent_back_for_conflict(ticket: Ticket, target: str, conflict: MergeConflict) -> TryAgain | Fail:
+def sent_back_for_conflict(
+    context: Trees, project: ProjectContext, ticket: Ticket, target: str, conflict: MergeConflict
+) -> TryAgain | Fail:
     named = ", ".join(file.path for file in conflict.files[:3])
     ground = StartPoint(base=target, tree=conflict.tree)
     why = f"it conflicts with what landed meanwhile ({named})"
-    return next_try_after_conflict(ticket, why, feedback.conflict(conflict.files), ground)
+    report = feedback.both_sides(context, project, ticket, target, conflict, _landed_since(context, ticket))
+    return next_try_after_conflict(ticket, why, report, ground)
 
 
-def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
+def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
     """The next attempt starts from the tree that was red, so that the agent sees the same failure.
 
     No attempt makes a proof run that is no command here: a person is asked.
     """
     moved_on = ticket.change is not None and ticket.change.base != target
     ground = StartPoint(base=target, tree=tree) if moved_on else None
-    why, report = what_failed(tested.red), feedback.checks_failed(tested.red)
+    with context.store.read() as tx:
+        owners = tickets.get_many(tx, {one.ticket for one in tested.red if one.ticket not in (None, ticket.id)})
+    report = feedback.checks_failed(tested.red, owners={one.id: one for one in owners})
+    why = what_failed(tested.red)
     own = [one for one in tested.red if one.command in ticket.spec.proofs and cannot_run(one.exit_code, one.tail)]
     if own:
         why = f"its proof `{own[0].command}` cannot run: {own[0].tail.strip().splitlines()[-1]}"

@@ -197,4 +197,5 @@ def _describe(place: ConflictSpan) -> str:
     first, last = place.mine
     if not first:
         return place.path
-    return f"{place.path}, line {first}" if first == last else f"{place.path}, lines {first} to {last}"
+    lines = f"line {first}" if first == last else f"lines {first} to {last}"
+    return f"{place.path}, {lines}{f' ({place.name})' if place.name else ''}"

@@ -197,9 +197,9 @@ class _QueueWorker:
         before = project.target
         merged = candidate(self._context, project, before, ticket)
         if isinstance(merged, MergeConflict):
-            send_back(self._context, ticket, sent_back_for_conflict(ticket, before, merged))
+            send_back(self._context, ticket, sent_back_for_conflict(self._context, project, ticket, before, merged))
             return
-        step = sent_back_for_red(ticket, before, merged.tree, tested)
+        step = sent_back_for_red(self._context, ticket, before, merged.tree, tested)
         send_back(self._context, ticket, step, because=tested.red)
 
 

@@ -171,7 +171,8 @@ def facts_text(facts: Mapping[str, object]) -> str:
 def _conflict(facts: Mapping[str, object]) -> str:
     """The other change of a predicted conflict and its place, from the event."""
     places = facts.get("places")
-    named = [str(one.get("path")) for one in places if isinstance(one, Mapping)] if isinstance(places, list) else []
+    listed = [one for one in places if isinstance(one, Mapping)] if isinstance(places, list) else []
+    named = [str(one.get("name") or one.get("path")) for one in listed]
     return f"{_partner(facts)} in {', '.join(dict.fromkeys(named)) or 'some file'}"
 
 

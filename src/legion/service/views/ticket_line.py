@@ -76,6 +76,7 @@ class TicketLines:
         held_up = board.held_up_by(spec.after, self._states) if not ticket.ended else ()
         project = self._projects.get(ticket.project)
         doing, since = self._doing(ticket, held_up)
+        conflicts = predicted_conflicts(self._context, ticket)
         return TicketLine(
             id=ticket.id,
             project=project.name if project else "",
@@ -98,7 +99,8 @@ class TicketLines:
             parked_until=ticket.parked.until if ticket.parked else None,
             question=self._asking[ticket.id].id if ticket.id in self._asking else None,
             undoes=spec.undoes,
-            conflicts_with=[conflict.theirs for conflict in predicted_conflicts(self._context, ticket)],
+            conflicts_with=[conflict.theirs for conflict in conflicts],
+            conflicts_in=sorted({place.name for one in conflicts for place in one.places if place.name}),
             team=spec.team,
             labels=list(spec.labels),
             agent=self._holders.get(ticket.id) or " ".join(filter(None, (spec.driver, spec.model, spec.command))),

@@ -132,6 +132,7 @@ def _conflict_lines(context: Board, ticket: Ticket) -> list[PredictedConflictLin
             last=place.mine[1],
             their_first=place.theirs[0],
             their_last=place.theirs[1],
+            definition=place.name,
         )
         for conflict in predicted_conflicts(context, ticket)
         for place in conflict.places

@@ -134,6 +134,7 @@ function Doing({ one }) {
 
 function Card({ one }) {
   const clash = one.conflicts_with.map((n) => (n ? `#${n}` : "landed code")).join(", ");
+  const inside = one.conflicts_in.length ? ` in ${one.conflicts_in.join(", ")}` : "";
   return html`<a class="card" href=${`#/ticket/${one.id}`} data-ticket=${one.id} ...${ofCard(one) || {}}>
     <span class="card-head">
       <span class="number">#${one.id}</span> <${State} of=${one.state} />
@@ -144,7 +145,7 @@ function Card({ one }) {
     ${
       (one.epic || clash || one.unproven > 0) &&
       html`<span class="flags">
-        <${Flag} of=${one.epic} /><${Flag} of=${clash && `will conflict with ${clash}`} kind="needs" />
+        <${Flag} of=${one.epic} /><${Flag} of=${clash && `will conflict with ${clash}${inside}`} kind="needs" />
         <${Flag} of=${one.unproven > 0 && `${one.unproven} unproven`} />
       </span>`
     }
