@@ -42,7 +42,7 @@ def test_a_change_of_a_method_does_not_touch_its_class():
     assert set(changed("a.py", PYTHON, after)) == {"Parser.__init__"}
     assert changed("a.py", PYTHON, after)["Parser.__init__"][0].startswith("    def __init__(self, text):")
     added = PYTHON + "\n\ndef new():\n    return 2\n"
-    assert changed("a.py", PYTHON, added) == {"new": ("", "def new():\n    return 2")}
+    assert changed("a.py", PYTHON, added) == {"new": ("", "def new():\n    return 2\n")}
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def _work(page: TicketPage, width: int, *, full: bool) -> list[Row]:
         made
         for one in page.clashes
         for made in paragraph(
-            f"{one.path}{_lines(one.first, one.last)}{_inside(one.definition)}  "
+            f"{one.path}{_lines(one.first, one.last)}{one.definition and f' ({one.definition})'}  "
             f"with {f'ticket {one.ticket}' if one.ticket else 'what landed'}",
             width,
             indent=2,
@@ -237,10 +237,6 @@ def _work(page: TicketPage, width: int, *, full: bool) -> list[Row]:
         *_titled("Spent", _spent(page, width)),
         *_environment(page, width, full=full),
     ]
-
-
-def _inside(definition: str) -> str:
-    return f" ({definition})" if definition else ""
 
 
 def _lines(first: int, last: int) -> str:

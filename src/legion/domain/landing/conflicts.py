@@ -72,7 +72,7 @@ class ConflictSpan:
     mine: tuple[int, int]
     theirs: tuple[int, int]
     name: str = ""
-    """The definition that both change, where it is known: a function, a method, a section."""
+    """The definition, if known."""
 
 
 @dataclass(frozen=True, kw_only=True)

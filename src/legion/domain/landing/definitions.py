@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_LONGEST = 1 << 20
-"""Characters: a longer file is not read."""
 _HEADS = {
     ".toml": re.compile(r"^\s*\[+([^\]]+)\]+"),
     ".md": re.compile(r"^#+\s+(.+?)\s*#*$"),
@@ -26,22 +23,17 @@ class Definition:
     name: str
     first: int
     last: int
-    """The numbers of its lines."""
-    depth: int = 0
 
 
 def definitions(path: str, text: str) -> tuple[Definition, ...]:
-    if len(text) > _LONGEST:
-        return ()
     suffix = path[path.rfind(".") :] if "." in path else ""
     if suffix in (".py", ".pyi"):
         try:
-            with warnings.catch_warnings(action="ignore"):
-                return tuple(_python(ast.parse(text).body, "", 0))
+            return tuple(_python(ast.parse(text).body, ""))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ()
     head = _HEADS.get(suffix)
-    return () if head is None else tuple(_sections(head, text.splitlines()))
+    return () if head is None else tuple(_sections(head, text.split("\n")))
 
 
 def names_at(found: tuple[Definition, ...], first: int, last: int) -> tuple[str, ...]:
@@ -53,33 +45,31 @@ def names_at(found: tuple[Definition, ...], first: int, last: int) -> tuple[str,
 def changed(path: str, before: str, after: str) -> dict[str, tuple[str, str]]:
     """By name: both texts of the definitions that a change touches; empty where one side has none."""
     old, new = own_texts(path, before), own_texts(path, after)
-    names = [*new, *(name for name in old if name not in new)]
-    return {name: (old.get(name, ""), new.get(name, "")) for name in names if old.get(name) != new.get(name)}
+    return {name: (old.get(name, ""), new.get(name, "")) for name in old | new if old.get(name) != new.get(name)}
 
 
 def own_texts(path: str, text: str) -> dict[str, str]:
-    """The text of each definition, without those inside of it."""
-    lines, found = text.splitlines(), definitions(path, text)
+    """Without the text of those inside of it."""
+    lines, found = text.split("\n"), definitions(path, text)
     owner: dict[int, str] = {}
-    for one in sorted(found, key=lambda one: one.depth):
+    for one in sorted(found, key=lambda one: one.first - one.last):
         owner.update(dict.fromkeys(range(one.first, one.last + 1), one.name))
-    own: dict[str, list[str]] = {one.name: [] for one in found}
+    own = dict.fromkeys(owner.values(), "")
     for number, name in sorted(owner.items()):
-        if number <= len(lines):
-            own[name].append(lines[number - 1])
-    return {name: "\n".join(part) for name, part in own.items()}
+        own[name] += f"{lines[number - 1]}\n"
+    return own
 
 
-def _python(body: list[ast.stmt], above: str, depth: int) -> Iterator[Definition]:
+def _python(body: list[ast.stmt], above: str) -> Iterator[Definition]:
     for one in body:
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = f"{above}{one.name}"
             first = min([one.lineno, *(decorator.lineno for decorator in one.decorator_list)])
-            yield Definition(name=name, first=first, last=one.end_lineno or one.lineno, depth=depth)
+            yield Definition(name=name, first=first, last=one.end_lineno or one.lineno)
             if isinstance(one, ast.ClassDef):
-                yield from _python(one.body, f"{name}.", depth + 1)
+                yield from _python(one.body, f"{name}.")
         elif isinstance(one, ast.If | ast.Try):
-            yield from _python([*one.body, *one.orelse], above, depth)
+            yield from _python([*one.body, *one.orelse], above)
 
 
 def _sections(head: re.Pattern[str], lines: list[str]) -> Iterator[Definition]:

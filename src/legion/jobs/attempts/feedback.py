@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from legion.domain.checks import Receipt
@@ -138,10 +138,7 @@ def unfinished(operation: str, remedy: str) -> str:
     )
 
 
-def checks_failed(
-    receipts: Sequence[Receipt], *, landed: bool = False, owners: Mapping[int, Ticket] | None = None
-) -> str:
-    """`owners`: the other tickets among those whose proofs these are."""
+def checks_failed(receipts: Sequence[Receipt], *, landed: bool = False, owners: Sequence[Ticket] = ()) -> str:
     where = "the landed code" if landed else "your change, together with what has landed meanwhile"
     parts = [f"These commands failed on {where}:"]
     for receipt in receipts:
@@ -149,7 +146,7 @@ def checks_failed(
             parts.append(f"### {receipt.name}\n\nThis one is not shown to you: do exactly what the ticket says.")
             continue
         how = f"exit code {receipt.exit_code}" if receipt.exit_code is not None else "no result"
-        owner = (owners or {}).get(receipt.ticket or 0)
+        owner = next((one for one in owners if one.id == receipt.ticket), None)
         whose = f"\n\n{_PROOF_OF.format(owner.id, owner.spec.title)}" if owner is not None else ""
         parts.append(f"### `{receipt.command}` ({how}, {receipt.duration:.1f} s){whose}\n\n{_quote(receipt.tail)}")
     return _fit("\n\n".join(parts))
@@ -200,7 +197,7 @@ def both_sides(
         return conflict(found.files)
 
     def text(commit: str, path: str) -> str:
-        return (hub.read_file(commit, path) or b"").decode("utf-8", "replace")
+        return (hub.read_file(commit, path) or b"")[: 1 << 20].decode("utf-8", "replace")
 
     paths = [file.path for file in found.files][:_MOST_FILES]
     both: dict[tuple[str, str], BothChanged] = {}

@@ -210,8 +210,7 @@ def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, te
     ground = StartPoint(base=target, tree=tree) if moved_on else None
     with context.store.read() as tx:
         owners = tickets.get_many(tx, {one.ticket for one in tested.red if one.ticket not in (None, ticket.id)})
-    report = feedback.checks_failed(tested.red, owners={one.id: one for one in owners})
-    why = what_failed(tested.red)
+    why, report = what_failed(tested.red), feedback.checks_failed(tested.red, owners=owners)
     own = [one for one in tested.red if one.command in ticket.spec.proofs and cannot_run(one.exit_code, one.tail)]
     if own:
         why = f"its proof `{own[0].command}` cannot run: {own[0].tail.strip().splitlines()[-1]}"

@@ -20,7 +20,7 @@ from legion.domain.hooks import HookKind
 from legion.domain.landing import bisect
 from legion.domain.landing.bisect import BisectProbe, BisectState
 from legion.domain.tickets.ladder import next_try
-from legion.domain.tickets.ticket import Fail, Park, ParkReason, Recheck, Ticket, TryAgain
+from legion.domain.tickets.ticket import Park, ParkReason, Recheck, Ticket
 from legion.git.hub.repository import TARGET
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
@@ -175,13 +175,14 @@ class Batch:
                 if not isinstance(alone, MergeConflict):
                     continue
                 on_target = alone
-            send_back(self._context, ticket, self._conflicting(ticket, on_target))
+            there = may_be_there(self._context, self._project, ticket)
+            back = (
+                Recheck()
+                if there
+                else sent_back_for_conflict(self._context, self._project, ticket, self._start, on_target)
+            )
+            send_back(self._context, ticket, back)
         return chain
-
-    def _conflicting(self, ticket: Ticket, conflict: MergeConflict) -> Recheck | TryAgain | Fail:
-        if may_be_there(self._context, self._project, ticket):
-            return Recheck()
-        return sent_back_for_conflict(self._context, self._project, ticket, self._start, conflict)
 
     def _upstream_link(self) -> ChainLink | None:
         """The person's commits on the target; None where they conflict with it and are refused."""
