@@ -228,7 +228,7 @@ def both_sides(
 
 
 def _intent(other: Ticket) -> str:
-    """What the other side wants, so that nobody has to guess it from the code."""
+    """What the other side wants, which the code alone does not say."""
     spec = other.spec
     parts = [f"## Ticket {other.id} has landed: {spec.title}", _quote(spec.text[:_LONGEST_TEXT])]
     if spec.criteria:
