@@ -88,11 +88,14 @@ def run(folder: Path, report: Report, words: Sequence[str]) -> None:
     say(_COLUMNS.format(*_HEAD))
     sums: dict[str, list[Played]] = {}
     for task in tasks(data, names):
-        rows = {"legion": _played(folder / task.name, task, options), **_baselines(folder, task, options)}
+        rows = {"legion": _played(folder / task.name, task, options)}
+        _show(task.name, rows["legion"])
+        _keep(data, task, options, rows["legion"])
+        for way, row in _baselines(folder, task, options).items():
+            _show(f"  {way}", row)
+            rows[way] = row
         for way, row in rows.items():
-            _show(f"{task.name}" if way == "legion" else f"  {way}", row)
             sums.setdefault(way, []).append(row)
-        _keep(data, task, options, rows)
     for way, many in sums.items():
         _show(f"all, {way}", _sum(many))
     total = _sum(sums["legion"])
@@ -139,8 +142,8 @@ def _sum(rows: Sequence[Played]) -> Played:
     return replace(total, wasted=sum(row.wasted * row.turns for row in rows) / turns)
 
 
-def _keep(data: Path, task: Task, options: Options, rows: dict[str, Played]) -> None:
-    facts = {"task": task.name, "options": asdict(options), "rows": {way: asdict(row) for way, row in rows.items()}}
+def _keep(data: Path, task: Task, options: Options, row: Played) -> None:
+    facts = {"task": task.name, "options": asdict(options), **asdict(row)}
     with (data / "results.jsonl").open("a") as file:
         file.write(json.dumps(facts) + "\n")
 
