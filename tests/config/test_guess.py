@@ -102,6 +102,29 @@ SAMPLES: dict[str, Sample] = {
         ("pnpm-lock.yaml", "package.json"),
         ["CI=true pnpm test"],
     ),
+    "a workspace of node whose packages import what others build": (
+        {
+            "package.json": package(workspaces=["packages/*"], scripts={"build": "tsc -b", "test": "vitest"}),
+            "packages/a/package.json": package(name="@x/a", exports={".": "./dist/index.mjs"}),
+            ".gitignore": "node_modules\n",
+        },
+        "Node",
+        "npm install --no-package-lock --no-audit --no-fund",
+        ("package.json",),
+        ["CI=true npm run build && CI=true npm run test"],
+    ),
+    "a workspace of node whose packages hold what they export": (
+        {
+            "package.json": package(workspaces=["packages/*"], scripts={"build": "tsc -b", "test": "vitest"}),
+            "packages/a/package.json": package(name="@x/a", exports={".": "./lib/index.mjs"}),
+            "packages/a/lib/index.mjs": "",
+            ".gitignore": "node_modules\n",
+        },
+        "Node",
+        "npm install --no-package-lock --no-audit --no-fund",
+        ("package.json",),
+        ["CI=true npm run test"],
+    ),
     "node with old yarn": (
         {"package.json": JEST, "yarn.lock": "", ".gitignore": "node_modules/\n"},
         "Node",

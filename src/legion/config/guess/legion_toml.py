@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from legion.config.files.project import DEFAULTS
@@ -192,12 +192,14 @@ def _quoted(text: str) -> str:
 Finder = Callable[[Folder], ProjectPart | None]
 
 _TEST = "test"
-_TYPES = ("typecheck", "type-check", "check-types", "check:types")
+_TYPES = ("typecheck", "type-check", "check-types", "check:types", "types:check")
 _STYLE = ("lint",)
 _RUNNERS = {"vitest": "vitest run", "jest": "jest", "ava": "ava", "mocha": "mocha", "tsd": "tsd"}
 """The command of a test runner that is installed and that no script starts."""
 _PLACE = re.compile(r"[A-Za-z][\w.*/-]*")
 """A path or a pattern among the words of a script."""
+_MADE = re.compile(r'"(?:\./)?((?:dist|build|lib|out|esm|cjs)/[^"*]+)"')
+"""A file of a package that others import, where builds put it."""
 _NODE_LOCKS = {"pnpm": ("pnpm-lock.yaml",), "yarn": ("yarn.lock",), "bun": ("bun.lock", "bun.lockb")}
 
 
@@ -216,7 +218,11 @@ def node(files: Folder) -> ProjectPart | None:
         names.remove(_TEST)
     if not names:
         names = [name for name in scripts if name in ("check", "build")][:1]
-    checks = {_check_name(name): f"CI=true {run} {name}" for name in names}
+    build = ""
+    if "build" in scripts and "build" not in names and _imports_what_is_built(files, scripts):
+        build = f"CI=true {run} build && "
+        notes += ("Packages here import what others build, so each check runs `build` first, as CI would.",)
+    checks = {_check_name(name): f"{build}CI=true {run} {name}" for name in names}
     if _TEST not in names:
         runner = next((one for one in _RUNNERS if one in table(package.get("devDependencies"))), None)
         checks |= {_TEST: f"CI=true npx {_RUNNERS[runner]}"} if runner else {}
@@ -235,6 +241,18 @@ def _is_berry(files: Folder, named: object) -> bool:
     """Yarn from version 2 on, which knows other options and may make no node_modules."""
     modern = re.match(r"yarn@(?!1\.)\d", named) if isinstance(named, str) else None
     return ".yarnrc.yml" in files or modern is not None or "__metadata:" in files.read("yarn.lock")
+
+
+def _imports_what_is_built(files: Folder, scripts: Mapping[str, str]) -> bool:
+    """Whether packages of a workspace are known to others by files that are not there before a build."""
+    if "pretest" in scripts or "build" in scripts.get(_TEST, ""):
+        return False
+    for name in files.like("*/package.json", "*/*/package.json"):
+        package, folder = files.json(name), name.removesuffix("package.json")
+        entries = _MADE.findall(json.dumps([package.get(key) for key in ("main", "module", "exports")]))
+        if package.get("name") and entries and not any(folder + entry in files for entry in entries):
+            return True
+    return False
 
 
 def _names_only_missing(files: Folder, script: str) -> bool:
@@ -374,7 +392,10 @@ def make(files: Folder) -> ProjectPart | None:
     return ProjectPart(kind="Make", checks={"test": f"make {test}", **others} if test else {})
 
 
-LANGUAGES: tuple[Finder, ...] = (python, node, deno, rust, go, maven, gradle, ruby, php, dotnet, elixir, swift, cmake)
+LANGUAGES: tuple[Finder, ...] = (
+    *(python, node, deno, rust, go, maven, gradle),
+    *(ruby, php, dotnet, elixir, swift, cmake),
+)
 
 BUILDERS: tuple[Finder, ...] = (make,)
 """Used only where no language has a check: they mostly run the same tests, in an environment of their own."""

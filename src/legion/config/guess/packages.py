@@ -19,24 +19,9 @@ _MOST_FILES = 500
 """More are not read for one package; it then depends on everything."""
 _DEEPEST = 3
 _MANIFESTS = (
-    "package.json",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "requirements.txt",
-    "go.mod",
-    "Cargo.toml",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "Gemfile",
-    "composer.json",
-    "mix.exs",
-    "Package.swift",
-    "CMakeLists.txt",
-    "deno.json",
-    "deno.jsonc",
-    "Makefile",
+    *("package.json", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "go.mod", "Cargo.toml", "pom.xml"),
+    *("build.gradle", "build.gradle.kts", "Gemfile", "composer.json", "mix.exs", "Package.swift", "CMakeLists.txt"),
+    *("deno.json", "deno.jsonc", "Makefile"),
 )
 _NOT_OWN = re.compile(
     r"(^|/)(\..*|node_modules|vendor|third_party|examples?|samples?|fixtures?|testdata|templates?|tests?|__tests__|docs?"
