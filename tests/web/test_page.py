@@ -11,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ViewportSize, expect
 
 from legion.domain.events import EventKind
+from legion.wire.providers import AddProvider
 from legion.wire.web import OfferDevice, RevokeDevice
 from tests.api.serving import Served
 from tests.web.conftest import DESK, PHONE, Visitor
@@ -343,14 +344,17 @@ def test_a_rule_for_all_agents_is_shown_before_it_is_saved(visitor: Visitor, ser
     assert served.board.question(1).settled_at is None
 
 
-@pytest.mark.parametrize("width", [761, 820, 1024, 1200])
-def test_tablets_show_whole_words_and_scroll_only_what_is_wide(width: int, visitor: Visitor, served: Served):
+@pytest.mark.parametrize("width", [390, 761, 820, 1024, 1200])
+def test_each_width_shows_whole_words_and_scrolls_only_what_is_wide(width: int, visitor: Visitor, served: Served):
     fill(served)
+    served.over_socket.add_provider(AddProvider(name="models-at-home", url="http://127.0.0.1:6690/v1", no_key=True))
     page = visitor.enter()
     page.set_viewport_size({"width": width, "height": 1000})
     for view in ("board", "inbox", "queue", "models", "ticket/2/diff"):
         visitor.open(view)
         page.wait_for_selector("main > :not(.unseen)")
+        if view == "models":
+            page.get_by_role("button", name="Remove").wait_for(state="attached")
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, view
     heights = {one.bounding_box()["height"] for one in page.locator("nav.main > a:visible").all()}  # type: ignore[index]
     assert len(heights) == 1

@@ -83,12 +83,19 @@ function secondThought(choice, why, rule) {
 export function Question({ one, glance = false }) {
   const [why, setWhy] = useDraft(`why ${one.id}`);
   const [busy, setBusy] = useState(false);
+  const box = useRef(null);
+  const pressed = useRef(false);
   const answer = async (choice) => {
     if (Date.now() - movedAt < A_MOMENT) {
       toast("The questions have just changed their place: press again.");
       return;
     }
     const asks = secondThought(choice, why, one.facts.rule);
+    if (asks && choice === "back" && !pressed.current) {
+      pressed.current = true;
+      box.current.focus();
+      return;
+    }
     if (asks && !(await confirmed(asks))) return;
     setBusy(true);
     // Another device may have been faster: the daemon says so, and nothing happens twice.
@@ -106,14 +113,14 @@ export function Question({ one, glance = false }) {
     </header>
     <${Prose} className="text" text=${one.words} /><${Facts} of=${one.facts} />
     ${glance && one.ticket && WITH_CHANGE.has(one.kind) && html`<${Glance} ticket=${one.ticket} />`}
-    ${mayAct.value && html`<${Answers} one=${one} why=${why} setWhy=${setWhy} busy=${busy} answer=${answer} />`}
+    ${mayAct.value && html`<${Answers} one=${one} why=${why} setWhy=${setWhy} busy=${busy} answer=${answer} box=${box} />`}
     <p class="hint">
       Unanswered, it is settled ${one.default ? html`with <b>${one.default}</b>` : ""} in ${until(one.deadline)}.
     </p>
   </article>`;
 }
 
-function Answers({ one, why, setWhy, busy, answer }) {
+function Answers({ one, why, setWhy, busy, answer, box }) {
   const hint = one.choices.length ? "A reason, if you want to give one" : "Your answer";
   const button = (choice, place) => {
     const word = WORDS[choice] ?? choice;
@@ -127,7 +134,7 @@ function Answers({ one, why, setWhy, busy, answer }) {
     Answer
   </button>`;
   return html`<div class="answers">
-    <textarea data-keys="e" aria-label="Answer or reason" rows="2" placeholder=${hint} value=${why}
+    <textarea ref=${box} data-keys="e" aria-label="Answer or reason" rows="2" placeholder=${hint} value=${why}
       onInput=${(event) => setWhy(event.target.value)}></textarea>
     <div class="thumbs">${one.choices.length ? one.choices.map(button) : words}</div>
   </div>`;

@@ -75,7 +75,7 @@ function Decide({ page, tab }) {
   const one = page.ticket;
   const [saying, setSaying] = useState("");
   if (!mayAct.value) return null;
-  const asked = new Set(page.questions.flatMap((question) => question.choices));
+  const asked = new Set(page.questions.flatMap((one) => (one.kind === "change" ? ["land", "back"] : one.choices)));
   const offers = one.offers.filter((name) => !asked.has(DECIDED[name]));
   const may = (name) => offers.includes(name);
   const at = (verb) => `/v1/tickets/${one.id}/${verb}`;
