@@ -10,6 +10,8 @@ from dataclasses import replace
 import pytest
 
 from legion.client.text.tickets import about
+from legion.config.files.user import CurrentSettings, UserConfig
+from legion.config.sections.environment import PersonalEnvironment
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import StateConflict
 from legion.domain.events import EventKind
@@ -18,6 +20,7 @@ from legion.domain.tickets.ticket import Park, ParkReason, Start, State
 from legion.jobs.landing.send_back import refuse_upstream
 from legion.service.entry.tools.tickets import MARKS
 from legion.service.providers.reachability import unreachable
+from legion.service.views.ticket_line import TicketLines
 from legion.store.board import projects, receipts, tickets
 from legion.store.work import runs, takeovers
 from legion.wire.board import ProjectLine
@@ -132,6 +135,14 @@ def test_who_waits_for_an_agent_and_who_is_at_it_is_said(board: Board):
     assert doing(waits) == "a person waits for a safe moment to take over"
     assert doing(replace(waits, stage=TakeoverStage.WITHDRAWN)) == "agent at work"
     assert doing(replace(waits, alone=run - 1)) == "a person works with its agent"
+
+
+def test_a_ticket_that_waits_for_room_on_the_disk_says_so(board: Board):
+    waiting = board.put(1)
+    config = UserConfig(environment=PersonalEnvironment(free_mb=100_000_000))
+    with board.store.read() as tx:
+        lines = TicketLines(replace(board.context, settings=CurrentSettings(config)), tx, [waiting])
+        assert lines.line(waiting).doing == "waits for free space on the disk: `legion doctor` says more"
 
 
 def test_a_provider_that_accepts_no_connection_is_unreachable():

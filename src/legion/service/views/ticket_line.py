@@ -29,6 +29,7 @@ from legion.jobs.landing import queue
 from legion.jobs.live_state import Backoff, Job
 from legion.jobs.run.job import run_dir
 from legion.jobs.trees import Trees
+from legion.jobs.workspace import quota
 from legion.jobs.workspace.setup import is_prepared
 from legion.runner.spec import RunFolder, RunnerError, read_spec
 from legion.service.shared.fragments import lasting, moment, silence
@@ -48,6 +49,7 @@ class TicketLines:
         self._context = context
         self._now = context.clock()
         self._backoffs = pending_backoffs(context)
+        self._disk_full = not quota.has_room(context)
         self._projects = {project.id: project for project in projects.all(tx)}
         self._trusted = {
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
@@ -218,6 +220,8 @@ class TicketLines:
             return "its last run is being stopped"
         if ticket.spec.driver == STANDING:
             return "waits until a standing agent claims it"
+        if self._disk_full:
+            return "waits for free space on the disk: `legion doctor` says more"
         return "waits for a free slot"
 
     def _starts(self, hold: HoldReason) -> str:

@@ -113,7 +113,7 @@ export function Question({ one, glance = false }) {
     </header>
     <${Prose} className="text" text=${one.words} /><${Facts} of=${one.facts} />
     ${glance && one.ticket && WITH_CHANGE.has(one.kind) && html`<${Glance} ticket=${one.ticket} />`}
-    ${mayAct.value && html`<${Answers} one=${one} why=${why} setWhy=${setWhy} busy=${busy} answer=${answer} box=${box} />`}
+    ${mayAct.value && html`<${Answers} ...${{ one, why, setWhy, busy, answer, box }} />`}
     <p class="hint">
       Unanswered, it is settled ${one.default ? html`with <b>${one.default}</b>` : ""} in ${until(one.deadline)}.
     </p>
