@@ -158,3 +158,19 @@ def test_a_pair_is_gone_only_where_both_could_be_seen():
     known = frozenset({(1, 2), (3, 4), (5, 6)})
     now = compare([], known, seen=[1, 2, 3], at_work=dict.fromkeys((1, 2, 3), State.WORKING))
     assert (now.gone, now.known) == (frozenset({(1, 2)}), frozenset({(3, 4)}))
+
+
+def test_of_those_that_lost_a_conflict_about_one_definition_one_works_at_a_time():
+    names = {1: frozenset({"a.py::f"}), 2: frozenset({"a.py::f", "a.py::g"}), 3: frozenset({"a.py::g"})}
+    tickets = [ticket(number) for number in (1, 2, 3, 4)]
+
+    def free(at_work: list[int], contested: dict[int, frozenset[str]]) -> list[int]:
+        ready = [one for one in tickets if one.id not in at_work]
+        busy = [one for one in tickets if one.id in at_work]
+        return [one.id for one in ordered(ready, busy, Overlap.OFF, None, contested)]
+
+    assert free([], {}) == [1, 2, 3, 4]
+    assert free([], names) == [1, 3, 4]
+    assert free([1], names) == [3, 4]
+    assert free([2], names) == [4]
+    assert free([4], names) == [1, 3], "one that lost nothing holds nobody up"

@@ -161,6 +161,9 @@ class ConflictSettings:
     already_there: bool = flag(
         True, help="Whether a ticket ends when what landed for another makes its proofs green, red before that."
     )
+    order: bool = flag(
+        True, help="Whether tickets that lost a conflict about the same definition work one after the other."
+    )
     other_side: bool = flag(
         True, help="Whether a conflict comes back with the other ticket, and both versions of each definition."
     )

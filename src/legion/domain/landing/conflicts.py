@@ -42,12 +42,21 @@ def overlapping(ticket: Ticket, others: Iterable[Ticket]) -> tuple[int, ...]:
 
 
 def ordered(
-    ready: Sequence[Ticket], at_work: Iterable[Ticket], overlap: Overlap, lanes: Mapping[int, int] | None = None
+    ready: Sequence[Ticket],
+    at_work: Iterable[Ticket],
+    overlap: Overlap,
+    lanes: Mapping[int, int] | None = None,
+    contested: Mapping[int, frozenset[str]] | None = None,
 ) -> list[Ticket]:
     """Tickets that may start, in order, given those at work and those that start before them.
 
     `lanes`: by ticket, the race that it is an attempt in. Only one of a race lands, so its lanes never meet.
+    `contested`: by ticket, the definitions about which it lost a conflict. One of those that lost about the same works at
+    a time: together they would lose again to each other.
     """
+    at_work = list(at_work)
+    if contested:
+        ready = _one_by_one(ready, at_work, contested)
     race_of = lanes or {}
     if overlap is Overlap.OFF:
         return list(ready)
@@ -62,6 +71,19 @@ def ordered(
             free.append(ticket)
             taken.append(ticket)
     return free if overlap is Overlap.RULE else [*free, *waiting]
+
+
+def _one_by_one(
+    ready: Iterable[Ticket], at_work: Iterable[Ticket], contested: Mapping[int, frozenset[str]]
+) -> list[Ticket]:
+    taken = {name for one in at_work for name in contested.get(one.id, ())}
+    free = []
+    for ticket in ready:
+        mine = contested.get(ticket.id, frozenset())
+        if taken.isdisjoint(mine):
+            free.append(ticket)
+            taken |= mine
+    return free
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,6 +59,8 @@ class BoardSnapshot:
     """Tickets with an optional review, which their progress does not depend on, and their projects."""
     agents: tuple[AgentView, ...] = ()
     plans: tuple[PlanView, ...] = ()
+    contested: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """By ticket: the definitions about which it lost a conflict."""
     lanes: Mapping[int, int] = field(default_factory=dict)
     """Tickets that are attempts in a race without a winner, and their race."""
     racing: frozenset[int] = frozenset()
@@ -399,7 +401,7 @@ class _ProjectWork:
         check, run = JobKind.CHECK, JobKind.RUN
         return deque(
             (ticket.moved_at, check if ticket.spec.checkpoint else run, ticket.id, ticket.version)
-            for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes)
+            for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes, self._snapshot.contested)
         )
 
     def turns(self, now: float) -> deque[_Start]:

@@ -193,7 +193,8 @@ def both_sides(
     """
     hub, change = project.hub, ticket.change
     base = hub.merge_base(target, change.commit) if change is not None else None
-    if change is None or base is None or not project.config.conflicts.other_side:
+    settings = project.config.conflicts
+    if change is None or base is None:
         return conflict(found.files)
 
     def text(commit: str, path: str) -> str:
@@ -212,6 +213,11 @@ def both_sides(
             for name in landed
             if name in mine and landed[name] != mine[name]
         }
+    if settings.order:
+        names = {f"{path}::{name}" for path, name in both} or {one.path for one in found.files}
+        context.live.contested.update({ticket.id: frozenset(names)})
+    if not settings.other_side:
+        return conflict(found.files)
     others: dict[int, int] = {}
     for other, commit, under in since:
         if other == ticket.id or hub.is_ancestor(commit, base):

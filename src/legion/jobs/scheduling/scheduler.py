@@ -225,6 +225,7 @@ class Scheduler:
         return replace(
             facts,
             projects=views,
+            contested=self.context.live.contested.current,
             resting=backoffs,
             admission=admission,
             places=found,

@@ -214,6 +214,8 @@ class TicketLines:
             return "waits while your own commits are checked"
         if project and (same := self._same_files(project, ticket)):
             return f"waits for {_numbers(same)}, at work on the same files"
+        if contested := self._context.live.contested.get(ticket.id):
+            return f"waits for a slot, or for another at work on {sorted(contested)[0]}"
         if (hold := self._context.live.scheduler.holds.get(ticket.id)) is not None:
             return f"{hold.why}{self._starts(hold)}"
         if ticket.id in self._active:
