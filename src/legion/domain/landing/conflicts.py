@@ -51,8 +51,8 @@ def ordered(
     """Tickets that may start, in order, given those at work and those that start before them.
 
     `lanes`: by ticket, the race that it is an attempt in. Only one of a race lands, so its lanes never meet.
-    `contested`: by ticket, the definitions about which it lost a conflict. One of those that lost about the same works at
-    a time: together they would lose again to each other.
+    `contested`: by ticket, the definitions about which it lost a conflict. One of those that lost about the same works
+    at a time: together they would lose again to each other.
     """
     at_work = list(at_work)
     if contested:

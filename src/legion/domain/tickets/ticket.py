@@ -198,7 +198,7 @@ class AlreadyThere:
 
 @dataclass(frozen=True)
 class Recheck:
-    """It conflicts with what landed meanwhile, and its proofs may be green there."""
+    """It conflicts with what landed meanwhile, where its proofs may be green, or the target has moved on since then."""
 
     reason: str = "it conflicts with what landed meanwhile: its proofs are tried there"
 
@@ -349,7 +349,7 @@ MOVES: dict[tuple[State, type[Step]], State] = {
     (_S.WORKING, Propose): _S.CHECKING,
     (_S.CHECKING, Prove): _S.LANDING,
     (_S.CHECKING, AlreadyThere): _S.LANDING,
-    (_S.LANDING, Recheck): _S.CHECKING,
+    **{(state, Recheck): _S.CHECKING for state in (_S.QUEUED, _S.LANDING)},
     (_S.CHECKING, AskReview): _S.REVIEWING,
     (_S.CHECKING, Confirm): _S.DONE,
     (_S.REVIEWING, Approve): _S.LANDING,
@@ -438,7 +438,7 @@ def _goal(ticket: Ticket, step: Step) -> State:
         return ticket.parked.back_to
     goal = MOVES.get((ticket.state, type(step)))
     foreign = _ONLY_WITH_AGENT if ticket.spec.checkpoint else _ONLY_CHECKPOINTS
-    if goal is None or isinstance(step, foreign):
+    if goal is None or isinstance(step, foreign) or (isinstance(step, Recheck) and ticket.change is None):
         asked = f"be {_ASKED_FOR[type(step)]}" if type(step) in _ASKED_FOR else "go that way"
         raise StateConflict(
             f"Ticket {ticket.id} is {ticket.state.value}, so it cannot {asked} now: see `legion ticket {ticket.id}`."

@@ -35,7 +35,7 @@ from legion.domain.scheduling.decide import (
 )
 from legion.domain.scheduling.job_places import FOLLOWS_RUN
 from legion.domain.scheduling.throttle import ThrottleState
-from legion.domain.tickets.ticket import Inspect, Park, ParkReason, Start, State, Unpark
+from legion.domain.tickets.ticket import Inspect, Park, ParkReason, Recheck, Start, State, Unpark
 from legion.jobs.checks.job import check
 from legion.jobs.context import Context
 from legion.jobs.landing.gate import baseline
@@ -308,6 +308,9 @@ class Scheduler:
                 return None
             case StartJob(kind, subject, version, place, why):
                 machine = "" if place == self.context.machine else place
+                if kind is JobKind.RUN and self._is_stale(tx, subject):
+                    tickets.move(tx, subject, Recheck(), expected_version=version)
+                    return None
                 if version is not None:
                     self._begin(tx, kind, subject, version, machine)
                 if kind is JobKind.SERVE:
@@ -321,6 +324,14 @@ class Scheduler:
                     before = claims.latest(tx, kind, subject)
                     why = before.why if before is not None and before.machine == where and before.why else why
                 return claims.claim(tx, kind, subject, where, why=why)
+
+    def _is_stale(self, tx: Transaction, ticket_id: int) -> bool:
+        """Whether the target moved while the ticket waited after a conflict: its change may fit now, or be there."""
+        ticket = tickets.get(tx, ticket_id)
+        if ticket.state is not State.QUEUED or ticket.change is None or ticket.interrupted:
+            return False
+        contested = ticket.id in self.context.live.contested.current
+        return contested and ticket.base != projects.get(tx, ticket.project).target
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int, machine: str) -> None:
         """Start a queued ticket. One that has started only gets its job back."""
