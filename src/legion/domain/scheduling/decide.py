@@ -60,7 +60,6 @@ class BoardSnapshot:
     agents: tuple[AgentView, ...] = ()
     plans: tuple[PlanView, ...] = ()
     contested: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    """By ticket: the definitions about which it lost a conflict."""
     lanes: Mapping[int, int] = field(default_factory=dict)
     """Tickets that are attempts in a race without a winner, and their race."""
     racing: frozenset[int] = frozenset()
