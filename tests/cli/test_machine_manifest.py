@@ -13,8 +13,16 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # it ships no types
 
 from legion import __version__
-from legion.cli.machines.invite import ServiceHost, service_file, write
-from legion.cli.machines.supervisors import MAC_HOME, REMOVED_EXIT, MachineProgram, launchd_plist, systemd_unit
+from legion.cli.machines.invite import service_of
+from legion.system.supervisors import (
+    MAC_HOME,
+    REMOVED_EXIT,
+    ServiceHost,
+    SupervisedProgram,
+    launchd_plist,
+    systemd_unit,
+    write_service,
+)
 from legion.wire.errors import BadInput
 from tests.cli.conftest import Ended
 
@@ -44,7 +52,7 @@ def test_a_unit_keeps_the_runs_and_ends_with_the_membership(legion: Run):
 
 def test_nothing_in_a_unit_is_expanded_that_the_person_wrote():
     argv = ("/opt/100% of $HOME/legion", "--data-dir", 'a $"b" \\c', "join")
-    line = settings(systemd_unit(MachineProgram(name="a", argv=argv, path="/x $y/%z")))
+    line = settings(systemd_unit(SupervisedProgram(name="a", argv=argv, path="/x $y/%z")))
     assert line["ExecStart"] == '"/opt/100%% of $HOME/legion" --data-dir "a $$\\"b\\" \\\\c" join'
     assert line["Environment"] == '"PATH=/x $y/%%z"'
 
@@ -55,7 +63,7 @@ def test_systemd_accepts_the_unit(home: ServiceHost, tmp_path: Path):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     file = tmp_path / "legion-machine-desk.service"
-    file.write_text(systemd_unit(MachineProgram(name="desk", argv=(str(program), "join"), path=home.path)))
+    file.write_text(systemd_unit(SupervisedProgram(name="desk", argv=(str(program), "join"), path=home.path)))
     tried = subprocess.run(
         ["systemd-analyze", "verify", "--user", "--man=no", str(file)],
         capture_output=True,
@@ -73,7 +81,7 @@ def test_a_plist_reads_back_as_it_was_meant(legion: Run):
     assert read["ProgramArguments"] == [f"{MAC_HOME}.local/bin/legion", "join", "--stay"]
     assert read["EnvironmentVariables"] == {"LEGION_JOIN": "LINE"}
     assert (read["RunAtLoad"], read["KeepAlive"], read["AbandonProcessGroup"]) == (True, True, True)
-    strange = MachineProgram(name="a", argv=("/a&b/<legion>", "join"), path="/ü:'\"")
+    strange = SupervisedProgram(name="a", argv=("/a&b/<legion>", "join"), path="/ü:'\"")
     assert plistlib.loads(launchd_plist(strange).encode())["ProgramArguments"] == ["/a&b/<legion>", "join", "--stay"]
 
 
@@ -119,8 +127,8 @@ def test_what_makes_no_sense_gets_one_sentence(legion: Run, words: tuple[str, ..
 
 
 def test_join_writes_a_unit_that_starts_without_an_invitation(home: ServiceHost, tmp_path: Path):
-    service = service_file("desk", tmp_path / "my data", home)
-    write(service)
+    service = service_of("desk", tmp_path / "my data", home)
+    write_service(service)
     file = tmp_path / ".config/systemd/user/legion-machine-desk.service"
     unit = settings(file.read_text())
     assert unit["ExecStart"].endswith(f'--data-dir "{tmp_path}/my data" join')
@@ -134,8 +142,8 @@ def test_join_writes_an_agent_of_launchd_on_a_mac(tmp_path: Path):
     mac = ServiceHost(
         home=tmp_path, platform="darwin", systemd=False, config_home=tmp_path / ".config", path="/opt/bin:/bin"
     )
-    service = service_file("mini", tmp_path / "data", mac)
-    write(service)
+    service = service_of("mini", tmp_path / "data", mac)
+    write_service(service)
     read = plistlib.loads((tmp_path / "Library/LaunchAgents/dev.legion.machine.mini.plist").read_bytes())
     assert read["ProgramArguments"][-4:] == ["--data-dir", str(tmp_path / "data"), "join", "--stay"]
     assert read["EnvironmentVariables"] == {"PATH": "/opt/bin:/bin"}
@@ -145,5 +153,5 @@ def test_join_writes_an_agent_of_launchd_on_a_mac(tmp_path: Path):
 def test_join_refuses_a_service_where_no_supervisor_runs(tmp_path: Path):
     bare = ServiceHost(home=tmp_path, platform="linux", systemd=False, config_home=tmp_path, path="")
     with pytest.raises(BadInput, match="leave it out"):
-        service_file("desk", tmp_path, bare)
+        service_of("desk", tmp_path, bare)
     assert list(tmp_path.iterdir()) == []

@@ -14,8 +14,8 @@ from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import clock, sanitize
 from legion.cli.base.row_command import row_command
 from legion.cli.base.shapes import MachineManifest
-from legion.cli.machines.supervisors import MachineProgram, launchd_plist, systemd_unit
 from legion.client.text.machines import log_rows, rows
+from legion.system.supervisors import SupervisedProgram, launchd_plist, systemd_unit
 from legion.wire.errors import BadInput
 from legion.wire.machines import MachineInvitation, MachineRows
 
@@ -180,7 +180,7 @@ def manifest_text(kind: str, name: str, *, program: str, image: str = "") -> str
         case "kubernetes":
             return kubernetes_manifest(container)
         case _:
-            service = MachineProgram(
+            service = SupervisedProgram(
                 name=name, argv=(program, "join"), log=f"Library/Logs/legion-{name}.log", elsewhere=True
             )
             return launchd_plist(service) if kind == "launchd" else systemd_unit(service)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-import shlex
-import shutil
 import signal
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -16,91 +12,30 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.shapes import JoinedMachine
-from legion.cli.machines.supervisors import (
-    REMOVED_EXIT,
-    MachineProgram,
-    label,
-    launchd_plist,
-    service_name,
-    systemd_unit,
-)
 from legion.system.paths import default_data_dir
+from legion.system.supervisors import (
+    REMOVED_EXIT,
+    ServiceFile,
+    ServiceHost,
+    SupervisedProgram,
+    legion_program,
+    service_file,
+    write_service,
+)
 from legion.wire.errors import BadInput
 
-_SYSTEMD = Path("/run/systemd/system")
-"""Exists exactly where systemd runs the system."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class ServiceHost:
-    """What decides where a service is written."""
-
-    home: Path
-    platform: str
-    systemd: bool
-    config_home: Path
-    path: str
-
-    @staticmethod
-    def here() -> ServiceHost:
-        home = Path.home()
-        return ServiceHost(
-            home=home,
-            platform=sys.platform,
-            systemd=_SYSTEMD.is_dir() and shutil.which("systemctl") is not None,
-            config_home=Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config"),
-            path=os.environ.get("PATH", ""),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServiceFile:
-    file: Path
-    text: str
-    commands: tuple[str, ...]
-    """What starts it, for the person to run."""
-
-
-def service_file(machine: str, data_dir: Path, at: ServiceHost) -> ServiceFile:
+def service_of(machine: str, data_dir: Path, at: ServiceHost) -> ServiceFile:
     """The service of a machine that has joined. Raises BadInput where neither systemd nor launchd runs."""
-    program = MachineProgram(
-        name=machine,
-        argv=(*_legion(), "--data-dir", str(data_dir), "join"),
-        path=at.path,
-        log=str(data_dir / "machine.log"),
-    )
-    if at.platform == "darwin":
-        file = at.home / "Library/LaunchAgents" / f"{label(machine)}.plist"
-        return ServiceFile(
-            file=file,
-            text=launchd_plist(program),
-            commands=(f"launchctl bootstrap gui/$(id -u) {shlex.quote(str(file))}",),
+    argv = (*legion_program(), "--data-dir", str(data_dir), "join")
+    log = str(data_dir / "machine.log")
+    found = service_file(SupervisedProgram(name=machine, argv=argv, path=at.path, log=log), at)
+    if found is None:
+        raise BadInput(
+            "Neither systemd nor launchd runs here, so --service has nothing to write: leave it out and keep "
+            "`legion machine join` running by a supervisor of yours, or see `legion machine manifest compose`."
         )
-    if at.systemd:
-        name = service_name(machine)
-        return ServiceFile(
-            file=at.config_home / "systemd/user" / f"{name}.service",
-            text=systemd_unit(program),
-            commands=(
-                f"systemctl --user daemon-reload && systemctl --user enable --now {name}",
-                "loginctl enable-linger  # so that it also runs while you are not logged in",
-            ),
-        )
-    raise BadInput(
-        "Neither systemd nor launchd runs here, so --service has nothing to write: leave it out and keep "
-        "`legion machine join` running by a supervisor of yours, or see `legion machine manifest compose`."
-    )
-
-
-def write(service: ServiceFile) -> None:
-    service.file.parent.mkdir(parents=True, exist_ok=True)
-    service.file.write_text(service.text)
-
-
-def _legion() -> tuple[str, ...]:
-    """The program by its full path: the supervisor's PATH may lack it."""
-    found = shutil.which("legion")
-    return (found,) if found else (sys.executable, "-m", "legion")
+    return found
 
 
 _JOIN = """\
@@ -130,10 +65,10 @@ def join(call: CommandCall, line: str, service: bool, stay: bool) -> int:
         return code if isinstance(code, int) else 0
     host = ServiceHost.here()
     # A host without a supervisor is refused before the line is used up.
-    service_file("this", folder, host)
+    service_of("this", folder, host)
     name = str(importlib.import_module("legion.machine.__main__").member(folder, line).name)
-    made = service_file(name, folder, host)
-    write(made)
+    made = service_of(name, folder, host)
+    write_service(made)
     answer = JoinedMachine(name=name, file=str(made.file), commands=list(made.commands))
     call.answer(answer, lambda: [f"{sanitize(name)} has joined. Written: {made.file}", "Now run:", *made.commands])
     return 0

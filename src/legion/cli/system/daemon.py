@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
+import time
 
 import click
 
@@ -16,14 +18,25 @@ from legion.client.discovery import OWN_NAMES, find, is_remote, read_record
 from legion.client.http import NotRunning
 from legion.client.start import start, stop
 from legion.system.paths import DataDir
+from legion.system.supervisors import ServiceFile, ServiceHost, daemon_service, write_service
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.projects import Done
 
+_SERVICE_PATIENCE = 60.0
+_LOOK_AGAIN = 0.1
+_LONGEST = 300
 
-@command("up", example="legion up")
-def up(call: CommandCall) -> None:
-    """Start Legion in the background. Other commands start it when they need it."""
+
+@command("up", example="legion up\nlegion up --service")
+@click.option("--service", is_flag=True, help="By systemd or launchd, which start it again after a reboot.")
+def up(call: CommandCall, service: bool) -> None:
+    """Start Legion in the background. Other commands start it when they need it.
+
+    After a reboot agents, routines and forges otherwise stand still until the next command.
+    """
     _refuse_remote()
+    if service:
+        _supervise(call)
     try:
         find(call.data_dir)
         started = False
@@ -43,9 +56,55 @@ def up(call: CommandCall) -> None:
     call.say(f"Token: in {answer.token_file}")
 
 
-@command("down", example="legion down")
-def down(call: CommandCall) -> None:
+def _supervise(call: CommandCall) -> None:
+    """Write the service and have it started. The daemon of before ends first; its agents work on."""
+    made = _service(call)
+    write_service(made)
+    call.say(f"Written: {made.file}")
+    stop(call.data_dir)
+    otherwise = f"Legion starts without it; later: {made.commands[0]}"
+    if all(_told_supervisor(words, otherwise, call) for words in made.start):
+        _wait_for_daemon(call)
+    if made.advice:
+        call.say(f"It starts when you log in. To have it start with the machine: {made.advice}")
+
+
+def _wait_for_daemon(call: CommandCall) -> None:
+    """A second one beside the supervisor's would take its folder."""
+    deadline = time.monotonic() + _SERVICE_PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            find(call.data_dir)
+        except NotRunning:
+            time.sleep(_LOOK_AGAIN)
+        else:
+            return
+
+
+def _service(call: CommandCall) -> ServiceFile:
+    made = daemon_service(call.data_dir, ServiceHost.here())
+    if made is None:
+        raise BadInput("Neither systemd nor launchd runs here: have a supervisor of your own run `legion serve`.")
+    return made
+
+
+def _told_supervisor(words: tuple[str, ...], otherwise: str, call: CommandCall) -> bool:
+    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        call.say(f"`{' '.join(words)}` failed: {sanitize(done.stderr.strip()[:_LONGEST])}. {otherwise}")
+    return done.returncode == 0
+
+
+@command("down", example="legion down\nlegion down --service")
+@click.option("--service", is_flag=True, help="And never start it again by itself: undoes `legion up --service`.")
+def down(call: CommandCall, service: bool) -> None:
     """Stop Legion in the background. Running agents continue; `legion up` adopts them again."""
+    if service:
+        made = _service(call)
+        for words in made.end if made.file.exists() else ():
+            _told_supervisor(words, "Its file is removed all the same.", call)
+        made.file.unlink(missing_ok=True)
+        call.say(f"Removed: {made.file}")
     with progress("Stopping Legion"):
         was_up = stop(call.data_dir)
     message = "Legion is down." if was_up else "Legion was not running."

@@ -20,6 +20,7 @@ from legion.jobs.workspace import quota
 from legion.service.shared.fragments import shaped
 from legion.store.work import claims, machines
 from legion.system import capacity, disk, toolchain
+from legion.system.supervisors import ServiceHost, daemon_service, starts_with_machine
 from legion.wire.machines import MachineLine, MachineList, MachineLog, MachineRunLine
 from legion.wire.projects import DoctorFinding
 
@@ -108,7 +109,8 @@ def findings(context: Context) -> list[DoctorFinding]:
     with context.store.read() as tx:
         unreliable = {one.name for one in machines.all(tx) if one.is_unreliable}
     others = (one for one in machine_list(context).machines if not one.head)
-    return [_agents_at_once(context), *(_finding(one, now, one.name in unreliable) for one in others)]
+    of_machines = [_finding(one, now, one.name in unreliable) for one in others]
+    return [_agents_at_once(context), *_after_a_reboot(context), *of_machines]
 
 
 def _finding(one: MachineLine, now: float, unreliable: bool) -> DoctorFinding:
@@ -128,3 +130,15 @@ def _agents_at_once(context: Board) -> DoctorFinding:
     fits = slots <= min(memory, files)
     advice = "" if fits else f"set `slots` under [daemon] to {min(memory, files)} or fewer, or raise `ulimit -n`"
     return DoctorFinding(name="agents at once", ok=True, detail=detail, advice=advice)
+
+
+def _after_a_reboot(context: Board) -> list[DoctorFinding]:
+    host = ServiceHost.here()
+    made = daemon_service(context.data.root, host)
+    if made is None:
+        return []
+    detail, advice = "Legion stands still until a command starts it", "`legion up --service`"
+    if made.file.exists():
+        detail = f"{made.file} starts it {'with the machine' if starts_with_machine() else 'when you log in'}"
+        advice = "" if starts_with_machine() else made.advice
+    return [DoctorFinding(name="after a reboot", ok=True, detail=detail, advice=advice)]
