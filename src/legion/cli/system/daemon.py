@@ -70,7 +70,7 @@ def _supervise(call: CommandCall) -> None:
 
 
 def _wait_for_daemon(call: CommandCall) -> None:
-    """A second one beside the supervisor's would take its folder."""
+    """A second one would take the folder of the supervisor's."""
     deadline = time.monotonic() + _SERVICE_PATIENCE
     while time.monotonic() < deadline:
         try:
