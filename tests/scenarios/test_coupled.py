@@ -114,3 +114,25 @@ def test_the_board_names_the_definition_that_two_tickets_change(
     )
     gate.open(2)
     project.until_settled()
+
+
+def test_a_red_check_says_whose_proof_the_change_breaks(make: Callable[..., Project], gates: Callable[[], Gate]):
+    gate = gates()
+    held = f"if [ -e hold.txt ] && ! ls sugar.txt salt.txt; then {gate.pause}; fi"
+    project = make(f"[checks.test]\nrun = '''{held}'''\n[landing]\nspeculate = false\n[reversal]\nproofs = 0\n")
+    project.dispatch("hold", "touch hold.txt")
+    gate.arrived()
+    salts = """
+    if [ "$LEGION_ATTEMPT" = 1 ]; then echo much > salt.txt; exit; fi
+    cp "$LEGION_BRIEFING" seen.txt; echo little > salt.txt
+    """
+    sweet = "test -f sugar.txt && ! grep -q much salt.txt"
+    other, mine = project.dispatch_all(
+        [new("sweet", "touch sugar.txt", priority=5, prove=[sweet]), new("salt", salts, prove=["test -f salt.txt"])]
+    )
+    for ticket in (other, mine):
+        project.until(ticket, "landing")
+    gate.open(20)
+    project.until_settled(other, mine, patience=60)
+    assert (project.state(other), project.state(mine), len(project.ticket(mine).runs)) == ("done", "done", 2)
+    assert f"This is a proof of ticket {other} (sweet), which your change breaks" in (project.landed("seen.txt") or "")
