@@ -178,26 +178,7 @@ def _files(
             yield PlanFinding(kind=FindingKind.FILE, ticket=ticket.key, text=text)
 
 
-_FILLERS = frozenset(
-    {
-        "a",
-        "an",
-        "the",
-        "to",
-        "of",
-        "for",
-        "in",
-        "on",
-        "and",
-        "with",
-        "add",
-        "make",
-        "write",
-        "create",
-        "implement",
-        "new",
-    }
-)
+_FILLERS = frozenset("a an the to of for in on and with add make write create implement new".split())
 _WORD = re.compile(r"\w+")
 _MOST_NAMED = 3
 
