@@ -178,8 +178,8 @@ def _files(
             yield PlanFinding(kind=FindingKind.FILE, ticket=ticket.key, text=text)
 
 
-_FILLERS = frozenset("a an the to of for in on and with add make write create implement new".split())
 _WORD = re.compile(r"\w+")
+_FILLERS = frozenset(_WORD.findall("a an the to of for in on and with add make write create implement new"))
 _MOST_NAMED = 3
 
 
