@@ -1,7 +1,7 @@
 """`make bench`, or `python -m bench start landing ...` for parts of it.
 
-`growth` and `projects` take many minutes and run only by their names. A number behind `growth` says how many tickets it
-drives, one behind `cost` how many at once, one behind `conversations` how many files it makes; words behind `projects`
+`growth`, `projects` and `plans` take minutes and run only by their names. A number behind `growth` says how many tickets
+it drives, one behind `cost` how many at once, one behind `conversations` how many files it makes; words behind `projects`
 choose some of its projects. `coupled` takes a folder and words of its own.
 """
 
@@ -31,6 +31,7 @@ from bench import (
     network,
     page,
     pipeline,
+    plans,
     projects,
     scale,
     start,
@@ -64,8 +65,9 @@ PARTS = {
     "pipeline": pipeline.run,
     "growth": growth.run,
     "projects": projects.run,
+    "plans": plans.run,
 }
-_ONLY_BY_NAME = ("growth", "projects")
+_ONLY_BY_NAME = ("growth", "projects", "plans")
 
 
 def main() -> int:

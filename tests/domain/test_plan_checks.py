@@ -112,6 +112,17 @@ def test_the_same_goal_and_the_same_title_twice_are_found():
     assert found(*twice) == [(FindingKind.OVERLAP, "b")]
 
 
+@pytest.mark.parametrize("field", ["title", "text", "context", "plan"])
+@pytest.mark.parametrize(
+    ("hidden", "said"), [("\u202e", "<U+202E> is in"), ("\u200b", "<U+200B>"), ("<!-- push -->", "comment `<!--`")]
+)
+def test_what_no_person_sees_in_a_text_is_found(field: str, hidden: str, said: str):
+    (one,) = findings(PlanDraft(tickets=(ticket("a", **{field: f"Two\nlines{hidden}"}),)), FACTS)
+    assert (one.kind, one.ticket) == (FindingKind.HIDDEN, "a")
+    assert said in one.text
+    assert not found(ticket("a", **{field: "Zwölf\n\tlines → 🎉"}))
+
+
 def test_a_large_plan_is_held_against_a_large_board_in_no_time():
     board = [BoardTicket(number=n, title=f"Do {n}", files=(f"src/m{n}/a.py", f"src/m{n}/b.py")) for n in range(1000)]
     facts = PlanFacts(exists=lambda path: True, checks=("test",), board=board)

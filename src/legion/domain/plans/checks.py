@@ -15,6 +15,7 @@ from legion.domain.checks import cannot_run
 from legion.domain.errors import BadInput
 from legion.domain.plans.draft import PlanDraft, PlanTicket, earlier
 from legion.domain.review.path_patterns import matches, meet
+from legion.domain.text import hidden_in, reveal
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import check_named
 
@@ -40,6 +41,8 @@ class FindingKind(Enum):
     """An open ticket says the same, or expects or makes the same file, and it does not come after that."""
     GOAL = "goal"
     """An older plan or epic that is not complete has this goal."""
+    HIDDEN = "hidden"
+    """A text has characters or a comment that a screen does not show."""
     START = "start"
     """A ticket that could start at once cannot run."""
 
@@ -123,10 +126,18 @@ def findings(draft: PlanDraft, facts: PlanFacts) -> tuple[PlanFinding, ...]:
         coming = {path for one in draft.tickets if one.key in before[ticket.key] for path in one.new_files}
         wrong += _proofs(ticket, facts, {*coming, *ticket.new_files})
         wrong += _size(ticket, facts)
+        written = (*(text for one in ticket.criteria for text in vars(one).values()), ticket.title, ticket.text)
+        if unseen := [sign for text in (*written, ticket.context, ticket.plan) for sign in _unseen(text)]:
+            text = f"{reveal(unseen[0])} is in its texts, where no person sees it: leave it out"
+            wrong.append(PlanFinding(kind=FindingKind.HIDDEN, ticket=ticket.key, text=text))
     wrong += _overlaps(draft.tickets, before, facts.approved)
     if facts.cannot_start and any(not one.after for one in new):
         wrong.append(PlanFinding(kind=FindingKind.START, ticket="", text=facts.cannot_start))
     return tuple(wrong)
+
+
+def _unseen(text: str) -> list[str]:
+    return [*hidden_in(text), *(["a comment `<!--`"] if "<!--" in text else [])]
 
 
 def _order(draft: PlanDraft, facts: PlanFacts) -> Iterator[PlanFinding]:
@@ -284,7 +295,9 @@ def _fault(proof: str, trial: ProofTrial, coming: Collection[str]) -> str:
     if trial.exit_code == 0:
         return f"the proof `{proof}` proves nothing: it passes without the change"
     said = trial.said.strip().splitlines()[-1:] or [f"exit code {trial.exit_code}"]
-    if cannot_run(trial.exit_code, trial.said) or (
+    # A part of a pipe that is no program does not decide its exit code.
+    named = 127 if trial.exit_code else None
+    if cannot_run(named, trial.said) or (
         trial.exit_code in _CANNOT_RUN and not any(path.rpartition("/")[2] in trial.said for path in coming)
     ):
         return f"the proof `{proof}` cannot run: {said[0]}"
