@@ -1,8 +1,8 @@
 """`make bench`, or `python -m bench start landing ...` for parts of it.
 
-`growth`, `projects` and `plans` take minutes and run only by their names. A number behind `growth` says how many tickets
-it drives, one behind `cost` how many at once, one behind `conversations` how many files it makes; words behind `projects`
-choose some of its projects. `coupled` takes a folder and words of its own.
+`growth`, `projects` and `plans` take minutes and run only by name. A number behind `growth` says how many tickets
+it drives, one behind `cost` how many at once, one behind `conversations` how many files it makes; words behind
+`projects` choose some of its projects. `coupled` takes a folder and words of its own.
 """
 
 from __future__ import annotations
