@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from legion.client.text.catalog import setting_rows
 from legion.client.text.tickets import about
 from legion.config.files.user import CurrentSettings, UserConfig
 from legion.config.sections.environment import PersonalEnvironment
@@ -20,6 +21,7 @@ from legion.domain.tickets.ticket import Park, ParkReason, Start, State
 from legion.jobs.landing.send_back import refuse_upstream
 from legion.service.entry.tools.tickets import MARKS
 from legion.service.providers.reachability import unreachable
+from legion.service.views import installation
 from legion.service.views.ticket_line import TicketLines
 from legion.store.board import projects, receipts, tickets
 from legion.store.work import runs, takeovers
@@ -135,6 +137,14 @@ def test_who_waits_for_an_agent_and_who_is_at_it_is_said(board: Board):
     assert doing(waits) == "a person waits for a safe moment to take over"
     assert doing(replace(waits, stage=TakeoverStage.WITHDRAWN)) == "agent at work"
     assert doing(replace(waits, alone=run - 1)) == "a person works with its agent"
+
+
+def test_a_settings_file_that_is_refused_is_named_with_the_settings(board: Board):
+    settings = CurrentSettings(UserConfig())
+    settings.complaint = "In config.toml, line 9, `daemon.slots` must be at most 1024."
+    found = installation.config(replace(board.context, settings=settings), board.cwd)
+    assert found.complaint == settings.complaint
+    assert setting_rows(found, 100, explain=False)[0].text == f"Not in force: {found.complaint}"
 
 
 def test_a_ticket_that_waits_for_room_on_the_disk_says_so(board: Board):

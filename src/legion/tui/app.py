@@ -203,8 +203,9 @@ class LegionApp(ActingApp):
         lines = values.get("tui.keys")
         self.keys = KeyMap.with_changes([str(line) for line in lines] if isinstance(lines, list) else [])
         self.set_keymap(changes_of(self.keys))
-        for fault in self.keys.faults:
-            self.notify(f"[tui] keys in {found.user_file}: {fault}.", severity="warning", markup=False, timeout=15)
+        faults = [f"[tui] keys in {found.user_file}: {fault}." for fault in self.keys.faults]
+        for fault in [found.complaint, *faults] if found.complaint else faults:
+            self.notify(fault, severity="warning", markup=False, timeout=15)
 
     # Terminals
 

@@ -255,6 +255,8 @@ class Config:
     project_file: str
     settings: list[SettingLine]
     trusted: bool
+    complaint: str = ""
+    """What is wrong with your file as it is now: the settings before it are in force."""
 
 
 @dataclass(kw_only=True)

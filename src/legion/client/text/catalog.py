@@ -204,12 +204,14 @@ _SETTING: Columns[SettingLine] = (
 
 def setting_rows(found: Config, width: int, *, explain: bool = True) -> list[Row]:
     """`explain`: also where each comes from."""
+    wrong = paragraph(f"Not in force: {found.complaint}", width, colour=Colour.YELLOW) if found.complaint else []
     if not explain:
-        return listing((_SETTING[0], _SETTING[2]), found.settings, width)
+        return [*wrong, *listing((_SETTING[0], _SETTING[2]), found.settings, width)]
     state = "trusted" if found.trusted else "not trusted yet: legion trust"
     files = [f"yours      {found.user_file}"]
     files += [f"project's  {found.project_file} ({state})"] if found.project_file else []
     return [
+        *wrong,
         *listing(_SETTING, found.settings, width),
         BLANK,
         *(line for one in files for line in paragraph(one, width)),

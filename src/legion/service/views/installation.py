@@ -39,6 +39,7 @@ def config(context: Trees, cwd: str | None) -> Config:
     if record is None:
         return Config(
             user_file=context.user.origin,
+            complaint=context.settings.complaint,
             project_file="",
             settings=[shaped(SettingLine, row) for row in explain(None, "", context.user)],
             trusted=False,
@@ -47,6 +48,7 @@ def config(context: Trees, cwd: str | None) -> Config:
     origin = f"{FILE} of the {record.config_origin.value}"
     return Config(
         user_file=context.user.origin,
+        complaint=context.settings.complaint,
         project_file=f"{record.root}/{FILE}",
         settings=[shaped(SettingLine, row) for row in explain(project.config, origin, context.user)],
         trusted=registry.is_trusted(context, record),
