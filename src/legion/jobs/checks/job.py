@@ -251,14 +251,18 @@ def already_there(
             for one in wanted
         )
 
-    landed = _landed_since(context, ticket)
+    # An empty change brought nothing.
+    hub = project.hub
+    landed = [one for one in _landed_since(context, ticket) if hub.tree_of(one[1]) != hub.tree_of(one[2])]
+    if not landed:
+        return None
     low, high = 0, len(landed) - 1
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if passes(landed[middle][1]) else (middle + 1, high)
     other, commit, before = landed[low]
     # Proofs that were green before it show nothing, or your own commits brought it.
-    if passes(before) or not passes(commit):
+    if passes(before) or (low == len(landed) - 1 and not passes(commit)):
         return None
     stamp = AUTHOR.stamp(int(context.clock()))
     words = f"Already there: brought by ticket {other}"
