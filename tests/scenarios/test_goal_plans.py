@@ -210,6 +210,20 @@ def test_a_planner_is_given_the_board_and_what_the_project_knows_and_its_plan_is
         assert [found.kind for found in page.findings] == ["goal"]
 
 
+def test_a_plan_is_approved_by_its_own_command_only_where_nothing_was_found(tmp_path: Path):
+    (tmp_path / "gates").mkdir()
+    answer = tmp_path / "gates/answer.json"
+    with firm(tmp_path, f"cat {answer}") as (one, project):
+        answer.write_text(with_proofs("true"))
+        faulty = one.cli("plan", "One file.", "--approve", cwd=project.repository.root)
+        assert (faulty.returncode, project.states()) == (6, {})
+        assert "proves nothing" in faulty.stdout
+        answer.write_text(with_proofs("test -f first.txt"))
+        done = one.cli("plan", "Two files.", "--approve", cwd=project.repository.root)
+        assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Ticket ID: 1  first")
+        assert sorted(project.states()) == [1, 2]
+
+
 def stages(one: Squad, project: Project, id: int) -> list[str]:
     return [stage.state for stage in one.client.epic(project.cwd, f"P{id}").stages]
 

@@ -39,7 +39,7 @@ def approve(call: CommandCall, id: str, words: tuple[str, ...], anyway: bool, dr
     keys = list(words)
     wanted = ApprovePlan(tickets=keys, anyway=anyway, dry_run=dry_run, request=os.urandom(16).hex())
     made = call.legion().approve_plan(number, wanted)
-    call.answer(made, lambda: _approved(made, call.screen))
+    call.answer(made, lambda: approved_lines(made, call.screen))
     for note in made.notes:
         call.say(f"Note: {sanitize(note)}")
 
@@ -70,7 +70,7 @@ def _decide(call: CommandCall, id: str, text: str, *, yes: bool) -> None:
     call.answer(sent, lambda: [sanitize(sent.message)])
 
 
-def _approved(made: PlanApproved, screen: Screen) -> Iterator[str]:
+def approved_lines(made: PlanApproved, screen: Screen) -> Iterator[str]:
     yield from (f"Ticket ID: {number}  {key}" for key, number in made.tickets.items())
     if not made.tickets:
         lines = [(one.key, [Cell(one.key, Colour.BOLD), Cell(sanitize(one.title))]) for one in made.proposed]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,12 +14,13 @@ from legion.cli.base.output import sanitize, sanitize_lines
 from legion.cli.base.parameters import files, ticket_argument
 from legion.cli.base.row_command import described_by, filled, flag, row_command
 from legion.cli.base.texts import file_text, read_text
+from legion.cli.plans.decisions import approved_lines
 from legion.cli.plans.numbers import number_of
 from legion.client.text.plans import list_rows, page_rows
 from legion.client.text.rows import Row
 from legion.wire.errors import BadInput, ChecksFailed, LegionError, NotFound
 from legion.wire.forge import PlanIssues
-from legion.wire.plans import NewPlan, PlanList, PlanPage, PlanRows, ReplanEpic, SavePlan, SplitTicket
+from legion.wire.plans import ApprovePlan, NewPlan, PlanList, PlanPage, PlanRows, ReplanEpic, SavePlan, SplitTicket
 
 _EXIT_CODES = {"faulty": ChecksFailed.exit_code, "failed": LegionError.exit_code}
 """Of --wait, by the plan's state; 0 for every other."""
@@ -46,8 +48,16 @@ def _rows(found: PlanList, width: int) -> list[Row]:
 @click.option("--issues", metavar="N,N", default="", help="Issues of the project's forge; GOAL may say more.")
 @click.option("--print", "prints", is_flag=True, help="With `edit`: print the text that it would open.")
 @_WAIT
+@click.option("--approve", is_flag=True, help="Wait, and approve the plan if nothing was found.")
 def plan(
-    call: CommandCall, words: tuple[str, ...], file: str | None, issues: str, prints: bool, wait: bool, **given: Any
+    call: CommandCall,
+    words: tuple[str, ...],
+    file: str | None,
+    issues: str,
+    prints: bool,
+    wait: bool,
+    approve: bool,
+    **given: Any,
 ) -> int:
     """Have a planner propose tickets for a goal. Nothing starts until you approve: `legion approve P3`.
 
@@ -58,7 +68,7 @@ def plan(
     documents of its specification, `retry` starts a failed planner again, and `drop` ends a plan; tickets that you
     approved stay.
 
-    With --wait it ends with 0 when the plan is ready or asks you, 6 when findings are left, and 1 when it failed.
+    With --wait or --approve it ends with 0 when the plan is ready or asks you, 6 when findings are left, and 1 when it failed.
     """
     verbs: dict[str, Callable[[CommandCall, int, str | None], None]] = {
         "show": _show,
@@ -75,7 +85,7 @@ def plan(
     goal = _goal(words, file) if words or file or not issues else ""
     wanted = filled(NewPlan, given, call.cwd, goal=goal)
     page = call.legion().plan_issues(of_issues(wanted, issues)) if issues else call.legion().plan(wanted)
-    return _started(call, page, wait)
+    return _started(call, page, wait, approve=approve)
 
 
 def of_issues(wanted: NewPlan, issues: str) -> PlanIssues:
@@ -121,9 +131,14 @@ def _goal(words: tuple[str, ...], file: str | None) -> str:
     return read_text(words[0], "GOAL")
 
 
-def _started(call: CommandCall, page: PlanPage, wait: bool) -> int:
-    if wait:
+def _started(call: CommandCall, page: PlanPage, wait: bool, *, approve: bool = False) -> int:
+    if wait or approve:
         planned = _until_decidable(call, page)
+        if approve and planned.plan.state == "ready":
+            wanted = ApprovePlan(request=os.urandom(16).hex())
+            made = call.legion().approve_plan(number_of(planned.plan.id), wanted)
+            call.answer(made, lambda: approved_lines(made, call.screen))
+            return 0
         _print(call, planned)
         return _EXIT_CODES.get(planned.plan.state, 0)
     call.answer(page, lambda: [f"Plan ID: {page.plan.id}"])
