@@ -68,7 +68,8 @@ def plan(
     documents of its specification, `retry` starts a failed planner again, and `drop` ends a plan; tickets that you
     approved stay.
 
-    With --wait or --approve it ends with 0 when the plan is ready or asks you, 6 when findings are left, and 1 when it failed.
+    With --wait or --approve it ends with 0 when the plan is ready or asks you, 6 when findings are left, and 1 when it
+    failed.
     """
     verbs: dict[str, Callable[[CommandCall, int, str | None], None]] = {
         "show": _show,
