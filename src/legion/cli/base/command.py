@@ -21,7 +21,7 @@ from legion.client.discovery import find, is_remote
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
-from legion.wire.errors import LegionError, NotAllowed, NotFound
+from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound, StateConflict
 
 if TYPE_CHECKING:
     from legion.client.text.rows import Row
@@ -138,16 +138,24 @@ class CommandCall:
         self.notes(getattr(done, "notes", ()))
 
     def report_each(self, tickets: Sequence[int], act: Callable[[int], Acted]) -> None:
-        """Do it to one ticket after the other. One that is refused ends it; what was done before is reported."""
+        """Do it to one ticket after the other. Those that are refused do not hold up the others."""
         done: list[Acted] = []
+        refused: list[LegionError] = []
         try:
             for id in tickets:
-                done.append(act(id))
+                try:
+                    done.append(act(id))
+                except (BadInput, NotAllowed, NotFound, StateConflict) as no:
+                    refused.append(no)
         finally:
             if done:
                 merged = replace(done[0], tickets=[id for one in done for id in one.tickets])
                 merged.message = "\n".join(one.message for one in done)
                 self.answer(merged, lambda: [sanitize(one.message) for one in done])
+        if refused:
+            for one in refused[:-1]:
+                self.say(sanitize(one.message))
+            raise refused[-1]
 
     def notes(self, notes: Iterable[str]) -> None:
         for note in notes:
