@@ -261,7 +261,8 @@ def test_an_interrupt_answers_open_questions_and_the_turn_ends_by_itself(stage: 
     events = read_journal(run)
     assert (result.outcome, result.denied) == (EndKind.FINISHED, ())
     assert texts(events) == ["make: None", "otherwise"]
-    assert [one["allowed"] for one in facts(events, "answered")] == [False], "the question leaves the inbox"
+    (answered,) = facts(events, "answered")
+    assert (answered["allowed"], answered["withdrawn"]) == (False, True), "the question leaves the inbox"
     assert [one["id"] for one in facts(events, "heard")] == ["p-1", "m1"]
     assert not facts(events, "not-heard")
 

@@ -10,12 +10,13 @@ import pytest
 
 from legion.domain.egress import OTHER_NAME
 from legion.domain.errors import Retryable
-from legion.domain.questions import ALWAYS, CHOICES, FALLBACKS, QuestionKind
+from legion.domain.questions import ALWAYS, CHOICES, FALLBACKS, QuestionKind, SettledBy
 from legion.jobs.supervise.questions import QuestionSource, listener
 from legion.runner.journal import JournalEvent, JournalKind
 from legion.service.entry.tools.call import ToolRequest
 from legion.service.entry.tools.tickets import ask
 from legion.service.use_case import Caller
+from legion.store.board import questions
 from legion.store.work import runs
 from legion.wire.errors import LegionError
 from legion.wire.mail import AnswerQuestion
@@ -90,4 +91,27 @@ def test_only_a_host_that_leave_would_open_is_asked_about(tmp_path: Path, facts:
     handle = listener(board.context, QuestionSource(project=ticket.project, ticket=7), run)
     handle(JournalEvent(number=1, time=board.context.clock(), kind=JournalKind.REFUSED.value, facts=facts))
     assert len(board.service.inbox().questions) == asked
+    board.close()
+
+
+@pytest.mark.parametrize(
+    ("facts", "by", "why"),
+    [
+        ({"allowed": False}, SettledBy.SILENCE, "no answer in time"),
+        ({"allowed": False, "withdrawn": True}, SettledBy.END, "its turn was interrupted first"),
+    ],
+)
+def test_a_permission_that_nobody_answered_says_why(tmp_path: Path, facts: dict[str, object], by: SettledBy, why: str):
+    board = Board(tmp_path)
+    ticket = board.put(7, state="working")
+    with board.context.store.read() as tx:
+        run = runs.get(tx, board.run(7, ended=False))
+    handle = listener(board.context, QuestionSource(project=ticket.project, ticket=7), run)
+    asked: dict[str, object] = {"question": "q", "tool": "Bash", "input": "make", "rule": "Bash(make)"}
+    handle(JournalEvent(number=1, time=board.context.clock(), kind="asked", facts=asked))
+    handle(JournalEvent(number=2, time=board.context.clock(), kind="answered", facts={"question": "q", **facts}))
+    with board.context.store.read() as tx:
+        settled = questions.by_key(tx, "q")
+    assert settled is not None
+    assert (settled.settled_by, settled.choice, settled.why) == (by, "no", why)
     board.close()

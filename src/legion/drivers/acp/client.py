@@ -211,7 +211,7 @@ class SessionClient:
             permit = PermissionAnswer(question=question, allowed=False, why="No answer came in time.")
         del self._questions[question]
         allowed = permit is not None and permit.allowed
-        self._host.record("answered", question=question, allowed=allowed)
+        self._host.record("answered", question=question, allowed=allowed, **({} if permit else {"withdrawn": True}))
         return allowed
 
 

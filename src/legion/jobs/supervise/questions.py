@@ -6,7 +6,7 @@ Also resumes a ticket that was parked for an answer, and settles questions whose
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from legion.domain.egress import OTHER_NAME, NetworkPlace, place_fault
@@ -64,7 +64,7 @@ def listener(context: Board, source: QuestionSource, this_run: Run) -> Callable[
         if event.kind == "asked":
             _ask(context, source, this_run, key, event)
         elif event.kind == "answered":
-            _close(context, key, allowed=event.facts.get("allowed") is True)
+            _close(context, key, event.facts)
 
     return handle
 
@@ -230,10 +230,15 @@ def _ask_for_host(context: Board, source: QuestionSource, this_run: Run, event: 
         )
 
 
-def _close(context: Board, key: str, *, allowed: bool) -> None:
+def _close(context: Board, key: str, facts: Mapping[str, object]) -> None:
     with context.store.write() as tx:
         question = questions.by_key(tx, key)
-        if question is not None and question.settled_at is None:
+        if question is None or question.settled_at is not None:
             # A person's answer is recorded already.
+            return
+        if facts.get("withdrawn") is True:
+            questions.settle(tx, question.id, NO, "its turn was interrupted first", by=SettledBy.END)
+        else:
+            allowed = facts.get("allowed") is True
             why = "" if allowed else TOO_LATE
             questions.settle(tx, question.id, YES if allowed else NO, why, by=SettledBy.SILENCE)
