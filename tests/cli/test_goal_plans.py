@@ -115,7 +115,9 @@ def test_dispatch_takes_a_template_as_it_takes_a_file(legion, board: Board):
     assert (tried[0].split(":")[0], tried[-1]) == ("reproduce", "Nothing was created.")
     made = legion(*bug, "--epic", "crash")
     assert (made.out, "legion status epic crash" in made.err) == ("Ticket ID: 1\nTicket ID: 2\n", True)
-    assert json.loads(legion(*bug, "--json").out)["keys"] == {"reproduce": 3, "fix": 4}
+    assert "open ticket 1 (Reproduce as a test: It crashes) says the same" in legion(*bug).err
+    other = (*bug[:-1], "bug=It hangs")
+    assert json.loads(legion(*other, "--json").out)["keys"] == {"reproduce": 3, "fix": 4}
     for words in (("--from", "bug"), (*bug[1:], "text"), (*bug[1:], "-t", "T"), ("--var", "a=b", "text")):
         assert legion("dispatch", *words).code == 2, words
     assert legion("dispatch", "--from", "none").err == (

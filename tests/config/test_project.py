@@ -99,9 +99,9 @@ def test_windows_line_ends_change_nothing():
     [
         (
             "\n[agents]\nparallel = 0",
-            "In legion.toml, line 3, `agents.parallel` must be a whole number from 1 to 64, not 0",
+            "In legion.toml, line 3, `agents.parallel` must be a whole number from 1 to 1024, not 0",
         ),
-        ("[agents]\nparallel = 65", "from 1 to 64, not 65"),
+        ("[agents]\nparallel = 1025", "from 1 to 1024, not 1025"),
         ("[agents]\nparallel = true", "not true"),
         ("[agents]\nparallel = 2.0", "not 2.0"),
         ('[agents]\nparallel = "4"', 'not "4"'),

@@ -137,7 +137,7 @@ def test_a_file_that_is_no_text_is_refused_with_its_path(tmp_path, content):
         ('[drivers."a/b"]\nrun = "x"', "needs a name"),
         ('[worktrees]\nfolder = "trees"', "must be a folder with {name} in it"),
         ('[worktrees]\nfolder = "../{name}-{user}"', "must be a folder with {name} in it"),
-        ('[worktrees]\npool = "many"', 'a whole number from 0 to 64 or "auto", not "many"'),
+        ('[worktrees]\npool = "many"', 'a whole number from 0 to 1024 or "auto", not "many"'),
         ("[worktrees]\npool = -1", "not -1"),
     ],
 )

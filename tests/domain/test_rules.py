@@ -9,6 +9,7 @@ from legion.domain.events import Event, EventKind
 from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets.ticket import (
     MOVES,
+    AlreadyThere,
     Approve,
     AskReview,
     Cause,
@@ -21,6 +22,7 @@ from legion.domain.tickets.ticket import (
     ParkReason,
     Propose,
     Prove,
+    Recheck,
     Resume,
     Retry,
     Rewind,
@@ -36,6 +38,7 @@ from legion.domain.tickets.ticket import (
 
 STEPS: list[Step] = [
     *(Submit(), Start("c"), StartPointUsed(), Inspect(), Propose(Change(base="b", commit="c")), Prove(), AskReview()),
+    *(AlreadyThere(Change(base="b", commit="c"), "why"), Recheck()),
     *(Approve(), Land("c"), Confirm("c"), Resume("why"), Unpark(), Fail("why"), Stop(), Retry()),
     Rewind(StartPoint(base="b", tree="t"), "why"),
     *(TryAgain("why", "feedback", cause=cause) for cause in Cause),

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.scenarios import coupled_features
 from tests.scenarios.coupled_features import FEATURES, FILES
 from tests.support.legion import Project, new
@@ -13,6 +15,7 @@ from tests.support.legion import Project, new
 PROGRAM = "python3 -B coupled_features.py"
 
 
+@pytest.mark.timeout(400)
 def test_twelve_coupled_features_at_once_all_land_and_stay(make: Callable[..., Project], tmp_path: Path):
     files = {str(FILES[package]): coupled_features.text(package, ()) for package in FEATURES}
     files["coupled_features.py"] = Path(coupled_features.__file__).read_text()
@@ -30,7 +33,7 @@ def test_twelve_coupled_features_at_once_all_land_and_stay(make: Callable[..., P
         for package, feature in wanted
     ]
     ids = project.dispatch_all(tickets)
-    project.until_settled(*ids, patience=100)
+    project.until_settled(*ids, patience=300)
     pages = {feature: project.ticket(id) for feature, id in zip(wanted, ids, strict=True)}
     assert {page.ticket.state for page in pages.values()} == {"done"}
     landed_by = {page.landed: feature for feature, page in pages.items()}

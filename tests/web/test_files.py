@@ -17,6 +17,7 @@ NOT_IN_A_BROWSER = {
     *("squad.narrower", "squad.wider", "squad.next_agent", "squad.previous_agent", "squad.delegate"),
     *("models.complete", "models.forget", "machines.clean", "everywhere.suspend_process", "everywhere.init"),
     *("form.next_field", "form.previous_field", "form.choose", "everywhere.plans", "everywhere.new_plan"),
+    "inbox.diff",  # there the change is a link of the question
     *(
         "plans.approve",
         "plans.mark",

@@ -74,5 +74,6 @@ def _python(body: list[ast.stmt], above: str) -> Iterator[Definition]:
 
 def _sections(head: re.Pattern[str], lines: list[str]) -> Iterator[Definition]:
     starts = [(number, found[1]) for number, line in enumerate(lines, 1) if (found := head.match(line))]
-    for (first, name), (after, _) in zip(starts, [*starts[1:], (len(lines) + 1, "")], strict=True):
+    for place, (first, name) in enumerate(starts, 1):
+        after = starts[place][0] if place < len(starts) else len(lines) + 1
         yield Definition(name=name.strip(), first=first, last=after - 1)
