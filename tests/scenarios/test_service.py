@@ -92,6 +92,7 @@ def test_without_a_session_of_systemd_legion_starts_all_the_same(
     (tmp_path / "no-session").touch()
     said = legion("up", "--service")
     assert "`systemctl --user enable --now legion` failed: Failed to connect to bus. Legion starts without it" in said
+    assert "It starts when you log in" not in said
     assert find(one.data.root) is not None
     legion("down")
 

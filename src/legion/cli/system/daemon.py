@@ -18,7 +18,7 @@ from legion.client.discovery import OWN_NAMES, find, is_remote, read_record
 from legion.client.http import NotRunning
 from legion.client.start import start, stop
 from legion.system.paths import DataDir
-from legion.system.supervisors import ServiceFile, ServiceHost, daemon_service, write_service
+from legion.system.supervisors import ServiceFile, ServiceHost, daemon_service, starts_with_machine, write_service
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.projects import Done
 
@@ -65,8 +65,8 @@ def _supervise(call: CommandCall) -> None:
     otherwise = f"Legion starts without it; later: {made.commands[0]}"
     if all(_told_supervisor(words, otherwise, call) for words in made.start):
         _wait_for_daemon(call)
-    if made.advice:
-        call.say(f"It starts when you log in. To have it start with the machine: {made.advice}")
+        if made.advice and not starts_with_machine():
+            call.say(f"It starts when you log in. To have it start with the machine: {made.advice}")
 
 
 def _wait_for_daemon(call: CommandCall) -> None:
