@@ -75,6 +75,19 @@ def test_one_place_hears_keys_and_a_box_takes_the_focus_by_itself():
             assert not re.findall(r'addEventListener\("key', text), path
 
 
+def test_only_the_frame_asks_the_address_and_only_drafts_keep_what_is_typed():
+    """A view knows its place from the frame: the address is ahead of what is shown."""
+    frame = {"main.js", "keys.js", "early.js", "press.js"}
+    for path in (STATIC / "app").rglob("*.js"):
+        text = path.read_text()
+        if path.name not in frame:
+            assert not re.findall(r"location\.hash(?! = )", text), path
+        if path.name not in ("api.js", "early.js", "state.js", "terminal.js", "writing.js"):
+            assert not re.findall(r"(local|session)Storage", text), path
+        if path.parent.name == "views" and path.name != "board.js":
+            assert not re.findall(r"\bstored?\(", text), path
+
+
 def test_the_first_view_is_small():
     shell = set(re.findall(r'"(/[^"]*)"', (STATIC / "sw.js").read_text().partition("];")[0])) - {"/"}
     first = [content(name.removeprefix("/web/")) for name in shell] + [content("index.html")]
@@ -88,8 +101,8 @@ def test_modules_of_the_first_view_are_joined_and_export_the_same_names_by_thems
     assert content("app/lib.js").decode().splitlines()[1:] == [
         'const module = modules["app/lib.js"];',
         (
-            "export const { useEffect, useLayoutEffect, useMemo, useRef, useState, computed, signal, render, html } "
-            "= module;"
+            "export const { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState, computed, signal, "
+            "createContext, render, html } = module;"
         ),
     ]
     assert b"export default module.default;" in content("vendor/htm.mjs")

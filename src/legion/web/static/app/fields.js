@@ -48,12 +48,14 @@ export function Form({
   close,
   children,
 }) {
-  const draft = useDraft(name, /** @type {any} */ (start));
-  const [form, setForm] = keep ?? draft;
+  const draft = useDraft(name, start);
+  const [form, setForm, sent] = keep ?? draft;
   const [secrets, setSecrets] = useState({});
   const values = { ...form, ...secrets };
   const set = (one) => (text) =>
-    one.kind === "secret" ? setSecrets({ ...secrets, [one.name]: text }) : setForm({ ...form, [one.name]: text });
+    one.kind === "secret"
+      ? setSecrets((old) => ({ ...old, [one.name]: text }))
+      : setForm((old) => ({ ...old, [one.name]: text }));
   const box = (one) => html`<${Field} key=${one.name} of=${one} value=${values[one.name]} set=${set(one)} />`;
   const side = (all) => html`<div class="fields">${all.map(box)}</div>`;
   const shown = (one) =>
@@ -65,7 +67,7 @@ export function Form({
   const go = async () => {
     setSecrets({});
     const answer = await send(values);
-    setForm(null);
+    sent(form);
     return answer;
   };
   const missing = needs?.some((one) => !String(values[one] ?? "").trim());
@@ -80,15 +82,28 @@ export function Form({
 }
 
 // The text of a file, over the page. A draft is saved over the version that it was made of, and over no other.
-export function Editor({ read: { data, error }, draft: name, label, title, box, rows, fixed, fresh, save, close }) {
-  const [draft, setDraft] = useDraft(name, /** @type {any} */ (null));
+export function Editor({
+  read: { data, error, again },
+  draft: name,
+  label,
+  title,
+  box,
+  rows,
+  fixed,
+  fresh,
+  save,
+  close,
+}) {
+  const [draft, setDraft, sent] = useDraft(name, null);
   if (!data) return html`<${Trouble} error=${error} />`;
   const text = draft?.text ?? data.text;
-  const change = (event) => setDraft({ text: event.target.value, version: draft?.version ?? data.version });
+  const made = { text, version: draft?.version ?? data.version };
+  const change = (event) => setDraft({ ...made, text: event.target.value });
   const go = async () => {
-    const answer = await save(draft ?? { text, version: data.version });
-    setDraft(null);
-    close();
+    const answer = await save(made);
+    if (sent(draft)) setDraft((typed) => ({ text: typed.text }));
+    else close();
+    again.current();
     return answer;
   };
   const discard = async () => setDraft(null);

@@ -1,6 +1,8 @@
 // The keys of the page: those of the terminal UI, by the same names, as far as a browser leaves them to a page.
 import { html, signal } from "./lib.js";
 
+// The place that is shown. The address is ahead of it until the browser says that it moved.
+export const here = signal(location.hash);
 export const helping = signal(false);
 
 // Place, the terminal UI's name of the action, key, what it does. A test compares them with the terminal UI.
@@ -89,7 +91,7 @@ export const placesOf = (view) => [OWN[view] ?? view, TICKETS.includes(view) && 
 export const LETTERS = { b: "board", i: "inbox", p: "plans", c: "chat", a: "agents", u: "usage", x: "actions" };
 const NAMES = { list: "Lists", tickets: "The selected ticket", diff: "Change" };
 export const label = (place, key) => KEYS.find((one) => one[0] === place && one[2] === key)?.[3] ?? key;
-export const route = () => location.hash.replace(/^#\/?/, "").split("/");
+export const route = () => here.value.replace(/^#\/?/, "").split("/");
 const close = () => {
   helping.value = false;
 };

@@ -1,10 +1,10 @@
 // The page's libraries under one name. All text goes into the document as text nodes: preact escapes what it renders.
-import { h, options, render } from "../vendor/preact.mjs";
+import { createContext, h, options, render } from "../vendor/preact.mjs";
 import htm from "../vendor/htm.mjs";
 import { nameOf, odd, spelled, split } from "./odd.js";
 
-export { render };
-export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/hooks.mjs";
+export { createContext, render };
+export { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/hooks.mjs";
 export { computed, signal } from "../vendor/signals.mjs";
 export const html = htm.bind(h);
 

@@ -1,5 +1,5 @@
 // The page's frame: login, navigation, notifications.
-import { html, render, signal, useEffect, useState } from "./lib.js";
+import { html, render, useEffect, useState } from "./lib.js";
 import { logIn } from "./api.js";
 import {
   board,
@@ -19,13 +19,13 @@ import {
   waits,
 } from "./state.js";
 import { Asked, Toasts } from "./parts.js";
-import { Help, helping } from "./keys.js";
+import { Help, helping, here, route } from "./keys.js";
 import { onKey } from "./press.js";
+import { At } from "./writing.js";
 import { Board, StatusLine } from "./views/board.js";
 import { Inbox } from "./views/inbox.js";
 import { ENDED, clock } from "./format.js";
 
-const route = signal(location.hash);
 const LISTS = /^#?\/?(board|inbox|search|events)?(\/|$)/;
 const BOARD_IS_READ = 1500; // Milliseconds after an event.
 
@@ -94,13 +94,15 @@ const UNTITLED = { board: "Board", squad: "At work", inbox: "Inbox", chat: "Lead
 function Page() {
   if (shutOut.value) return html`<${Login} />`;
   if (!session.value && !board.value) return html`<p class="starting">Connecting to Legion</p>`;
-  const [name, ...rest] = route.value.replace(/^#\/?/, "").split("/");
+  const [name, ...rest] = route();
   const view = VIEWS[name] ?? VIEWS.board;
   const open = VIEWS[name] ? name : "board";
   const args = view.args?.(rest) ?? {};
   // What was typed or opened for one ticket, plan or agent never shows at the next one.
   const key = `${open} ${args.id ?? args.name ?? args.ticket ?? ""}`;
-  return html`<${Frame} open=${open}><${View} key=${key} view=${view} open=${open} args=${args} /></${Frame}>`;
+  return html`<${Frame} open=${open}>
+    <${At} value=${key} key=${key}><${View} view=${view} open=${open} args=${args} /></${At}>
+  </${Frame}>`;
 }
 
 function View({ view, open, args }) {
@@ -205,7 +207,7 @@ async function exchange(code) {
   // The code is valid once: it does not stay in the address bar or in the history.
   history.replaceState(null, "", "/");
   await logIn(code, nameOfBrowser());
-  route.value = "#/board";
+  here.value = "#/board";
   shutOut.value = "";
   await start();
 }
@@ -255,7 +257,7 @@ window.addEventListener("legion-theme", (event) => theme(event.detail));
 const scrolled = new Map();
 window.addEventListener("hashchange", ({ oldURL }) => {
   scrolled.set(new URL(oldURL).hash, window.scrollY);
-  route.value = location.hash;
+  here.value = location.hash;
   // A link that lets a browser in, opened in a tab that shows Legion already: it starts anew with it.
   if (location.hash.startsWith("#code=")) location.reload();
   // A list is where it was left; what is opened begins at its top.

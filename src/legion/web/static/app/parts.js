@@ -168,13 +168,13 @@ export function Asked() {
 
 // One line of text that is sent with Enter. `to` tells two lines of a view apart.
 export function Line({ label, send, placeholder, keys, verb = "Send", to = "" }) {
-  const [text, setText] = useDraft(`${to} ${label}`);
+  const [text, setText, sent] = useDraft(`${to} ${label}`);
   const [busy, setBusy] = useState(false);
   const submit = async (event) => {
     event.preventDefault();
     if (!text.trim() || busy) return;
     setBusy(true);
-    if (await act(() => send(text.trim()))) setText(null);
+    if (await act(() => send(text.trim()))) sent(text);
     setBusy(false);
   };
   if (!mayAct.value) return null;
@@ -187,11 +187,10 @@ export function Line({ label, send, placeholder, keys, verb = "Send", to = "" })
 
 // A text of several lines that opens by an act of the person. `to` tells two of a view apart.
 export function Say({ label, send, close, verb = "Send", to = "" }) {
-  const [text, setText] = useDraft(`${to} ${label}`);
+  const [text, setText, sent] = useDraft(`${to} ${label}`);
   const go = async () => {
     const done = await send(text.trim());
-    setText(null);
-    close();
+    if (!sent(text)) close();
     return done;
   };
   return html`<${Writing} className="say" close=${close}>

@@ -1,5 +1,5 @@
 // Where a person writes: what has the focus, what is a draft, and whether a key may act on the page.
-import { html, useLayoutEffect, useRef, useState } from "./lib.js";
+import { createContext, html, signal, useContext, useLayoutEffect, useRef } from "./lib.js";
 
 const TEXT = "input:not([type=checkbox], [type=radio], [type=button]), textarea, select, [contenteditable], .xterm";
 const FIELD = "textarea, input, select";
@@ -63,34 +63,61 @@ export function Writing({ close, label, className = "", children }) {
 // As a ref: a view whose purpose is to write has the focus at once.
 export const takeFocus = (form) => form?.querySelector(FIELD)?.focus();
 
-function kept(key) {
-  try {
-    return JSON.parse(sessionStorage.getItem(`legion.draft.${key}`));
-  } catch {
-    return null;
+// The view that is shown. A view hands it to its boxes, so that no box asks the address, which may be ahead of it.
+const Place = createContext("");
+export const At = Place.Provider;
+const drafts = new Map();
+
+// A browser that keeps nothing: a draft lives as long as the page.
+const storage = (key, lasting) => ({
+  read: () => {
+    try {
+      return JSON.parse((lasting ? localStorage : sessionStorage).getItem(key));
+    } catch {
+      return null;
+    }
+  },
+  write: (value) => {
+    try {
+      if (value === null) (lasting ? localStorage : sessionStorage).removeItem(key);
+      else (lasting ? localStorage : sessionStorage).setItem(key, JSON.stringify(value));
+    } catch {
+      /* in memory only */
+    }
+  },
+});
+
+function draftOf(key, lasting) {
+  if (!drafts.has(key)) {
+    const { read, write } = storage(key, lasting);
+    drafts.set(key, { now: signal(read()), write });
   }
+  return drafts.get(key);
 }
 
-function keep(key, value) {
-  try {
-    if (value === null) sessionStorage.removeItem(`legion.draft.${key}`);
-    else sessionStorage.setItem(`legion.draft.${key}`, JSON.stringify(value));
-  } catch {
-    /* a browser that keeps nothing: a draft lives as long as its view */
+// What is left of a draft when a part of it was sent: what was typed meanwhile is not lost.
+export function rest(now, sent) {
+  if (typeof now === "string" && now.startsWith(sent)) return now.slice(sent.length).trimStart() || null;
+  if (Array.isArray(now)) {
+    const left = now.filter((one) => !sent.includes(one));
+    return left.length ? left : null;
   }
+  return JSON.stringify(now) === JSON.stringify(sent) ? null : now;
 }
 
-// What is typed into a box of a view, kept in this tab under a name until it is sent: `set(null)`.
-export function useDraft(name, start = "") {
-  const place = useRef(location.hash.split("/").slice(0, 3).join("/"));
-  const key = `${place.current} ${name}`;
-  const [state, set] = useState({ key: null, value: start });
-  const value = state.key === key ? state.value : (kept(key) ?? start);
-  return [
-    value,
-    (next) => {
-      keep(key, next);
-      set({ key, value: next ?? start });
-    },
-  ];
+// What is typed into a box, kept under a name until it is sent: in this tab for this view, or, `lasting`, in this
+// browser for every view. Two boxes of one name show the same. `set` gets a value, or what makes it of the last one;
+// `sent` takes away what was sent and says whether something is left.
+export function useDraft(name, start = /** @type {any} */ (""), { lasting = false } = {}) {
+  const place = useContext(Place);
+  const { now, write } = draftOf(lasting ? `legion.${name}` : `legion.draft.${place} ${name}`, lasting);
+  const set = (next) => {
+    now.value = typeof next === "function" ? next(now.peek() ?? start) : next;
+    write(now.peek());
+  };
+  const sent = (what) => {
+    set(rest(now.peek(), what));
+    return now.peek() !== null;
+  };
+  return /** @type {[any, (next: any) => void, (what: any) => boolean]} */ ([now.value ?? start, set, sent]);
 }

@@ -117,7 +117,7 @@ function fieldsOf(one, document) {
 function Operation({ one, document, ticket, close }) {
   const fields = fieldsOf(one, document);
   const known = { cwd: cwdOf(), id: one.path.includes("/tickets/{id}") ? ticket : "" };
-  const [form, setForm] = useDraft(one.key, /** @type {any} */ ({}));
+  const [form, setForm, sent] = useDraft(one.key, {});
   const [secrets, setSecrets] = useState({});
   const [answer, setAnswer] = useState(null);
   const [fault, setFault] = useState(null);
@@ -125,7 +125,9 @@ function Operation({ one, document, ticket, close }) {
   const change =
     ({ name }) =>
     (text) =>
-      SECRET.test(name) ? setSecrets({ ...secrets, [name]: text }) : setForm({ ...form, [name]: text });
+      SECRET.test(name)
+        ? setSecrets((old) => ({ ...old, [name]: text }))
+        : setForm((old) => ({ ...old, [name]: text }));
   const send = async () => {
     setFault(null);
     try {
@@ -139,7 +141,7 @@ function Operation({ one, document, ticket, close }) {
       });
       setAnswer({ got });
       setSecrets({});
-      if (!one.reads) setForm(null);
+      if (!one.reads) sent(form);
       return got;
     } catch (problem) {
       setFault(problem);

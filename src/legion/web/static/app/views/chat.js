@@ -43,7 +43,7 @@ export function Chat() {
     ${!data.messages.length && html`<${Empty}>Nothing said yet. Tell it a goal, or ask what is going on.</${Empty}>`}
     <ol class="messages">${data.messages.map(message)}</ol>
     ${writing && html`<${Output} kind="tail" label="What it writes now" of=${writing} />`}<span ref=${end}></span>
-    <${Line} label=${`Write to ${one.name || one.id}`} send=${tell} />
+    <${Line} label=${`Write to ${one.name || one.id}`} to=${one.id} send=${tell} />
     ${data.notes.length > 0 && html`<${Notes} of=${data.notes} />`}
   </section>`;
 }

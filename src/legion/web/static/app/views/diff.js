@@ -1,7 +1,7 @@
 // A change, file by file. A comment on a line is kept in this browser until all are sent back as one feedback.
 import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
 import { Act, Empty, Odd } from "../parts.js";
-import { mayAct, store, stored, useRead } from "../state.js";
+import { mayAct, useRead } from "../state.js";
 import { post } from "../api.js";
 import { plural } from "../format.js";
 import { parse } from "./changes.js";
@@ -14,20 +14,16 @@ const LINE = 20; // Pixels, as in the style.
 const NEAR = "1500px 0px";
 
 export function DiffView({ diff, ticket, canSendBack }) {
-  const key = `comments.${ticket}`;
-  const [comments, setComments] = useState(() => stored(key, []));
+  const [comments, setComments, sent] = useDraft(`comments.${ticket}`, [], { lasting: true });
   const [open, setOpen] = useState(null);
   const files = useMemo(() => parse(diff.text), [diff.text]);
-  const save = (next) => {
-    setComments(next);
-    store(key, next.length ? next : null);
-  };
+  const save = (next) => setComments(next.length ? next : null);
   if (!files.length)
     return html`<${Empty}>${diff.live ? "Its agent has changed nothing yet." : "It changes nothing."}</${Empty}>`;
   const stale = comments.filter((one) => !files.some((file) => file.lines.some((line) => isOn(one, file, line))));
   const send = async () => {
     const done = await post(`/v1/tickets/${ticket}/bounce`, { feedback: comments.map(worded).join("\n") });
-    save([]);
+    sent(comments);
     return done;
   };
   const change = (place, text) => {

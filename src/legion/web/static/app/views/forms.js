@@ -1,9 +1,9 @@
 // The form for a new ticket. Its fields are those of `legion dispatch`, as the daemon describes them.
-import { html, useEffect, useState } from "../lib.js";
+import { html, useState } from "../lib.js";
 import { Act, Empty, Trouble } from "../parts.js";
 import { Field } from "../fields.js";
-import { takeFocus } from "../writing.js";
-import { board, cwdOf, store, stored, useRead } from "../state.js";
+import { takeFocus, useDraft } from "../writing.js";
+import { board, cwdOf, useRead } from "../state.js";
 import { post } from "../api.js";
 
 const FIRST = ["title", "text", "criteria", "after", "prove"];
@@ -29,24 +29,25 @@ function boxOf(field) {
 
 export function NewTicket({ all = false }) {
   const { data, error } = useRead("/web/fields");
-  const [form, setForm] = useState(() => stored("draft", {}));
+  const [form, setForm, sent] = useDraft("draft", {}, { lasting: true });
   const [fault, setFault] = useState(null);
   const [where, setWhere] = useState(cwdOf());
-  useEffect(() => store("draft", Object.keys(form).length ? form : null), [form]);
   if (!data) return html`<${Trouble} error=${error} />`;
   const roots = board.value?.projects ?? [];
   if (!roots.length)
     return html`<${Empty}>There is no project yet: run <code>legion init</code> in a git repository.</${Empty}>`;
   const set = (name) => (value) => {
     setFault(null);
-    setForm({ ...form, [name]: value });
+    setForm((old) => ({ ...old, [name]: value }));
   };
   const send = async () => {
     try {
-      const request = form.request ?? remember(form, setForm);
-      const made = await post("/v1/tickets", { cwd: where, tickets: [ticketOf(form, data.fields)], request });
-      setForm({});
-      store("draft", null);
+      const asked = { request: newRequest(), ...form };
+      setForm(asked);
+      const wanted = { cwd: where, tickets: [ticketOf(form, data.fields)], request: asked.request };
+      const made = await post("/v1/tickets", wanted);
+      // The rest is for another ticket.
+      if (sent(asked)) setForm(({ request: _, ...typed }) => typed);
       location.hash = `#/ticket/${made.ids[0]}`;
       return { message: `Ticket ${made.ids[0]} is on the board.`, notes: made.notes };
     } catch (problem) {
@@ -72,18 +73,16 @@ export function NewTicket({ all = false }) {
     <${Trouble} error=${fault} />
     <div class="actions">
       <${Act} kind="primary" disabled=${!(form.title ?? form.text ?? "").trim()} run=${send}>Create the ticket</${Act}>
-      <button type="button" onClick=${() => setForm({})}>Clear</button>
+      <button type="button" onClick=${() => setForm(null)}>Clear</button>
     </div>
     <p class="hint">What you typed is kept in this browser until the ticket is created.</p>
   </form>`;
 }
 
 // The same form sent twice, after a broken connection, makes one ticket.
-function remember(form, setForm) {
+function newRequest() {
   const bytes = [...crypto.getRandomValues(new Uint8Array(12))];
-  const request = `page-${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-  setForm({ ...form, request });
-  return request;
+  return `page-${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
 const READ = {

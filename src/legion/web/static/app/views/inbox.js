@@ -81,7 +81,7 @@ function secondThought(choice, why, rule) {
 }
 
 export function Question({ one, glance = false }) {
-  const [why, setWhy] = useDraft(`why ${one.id}`);
+  const [why, setWhy, sent] = useDraft(`why ${one.id}`);
   const [busy, setBusy] = useState(false);
   const box = useRef(null);
   const pressed = useRef(false);
@@ -99,7 +99,7 @@ export function Question({ one, glance = false }) {
     if (asks && !(await confirmed(asks))) return;
     setBusy(true);
     // Another device may have been faster: the daemon says so, and nothing happens twice.
-    if (await act(() => post(`/v1/questions/${one.id}/answer`, { choice, why }))) setWhy(null);
+    if (await act(() => post(`/v1/questions/${one.id}/answer`, { choice, why }))) sent(why);
     reread();
     setBusy(false);
   };

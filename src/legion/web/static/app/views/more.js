@@ -102,8 +102,8 @@ function Definition({ room, name, fresh = false, close }) {
   const read = useRead(`/v1/${room}/text`, { cwd: cwdOf(), name, new: fresh });
   const title = html`${name} <${Hint} of=${read.data?.file} />`;
   const save = ({ text }) => post(`/v1/${room}`, { cwd: cwdOf(), name, text, new: fresh });
-  return html`<${Editor} read=${read} draft=${`${room} ${name}`} label=${name} title=${title} box="Its file" rows="16"
-    fixed=${!isFull.value} fresh=${fresh} save=${save} close=${close} />`;
+  return html`<${Editor} read=${read} draft=${`${cwdOf()} ${room} ${name}`} label=${name} title=${title} box="Its file"
+    rows="16" fixed=${!isFull.value} fresh=${fresh} save=${save} close=${close} />`;
 }
 
 export function Events() {

@@ -1,5 +1,6 @@
 // Plans of goals, templates and memories: from a sentence to approved tickets.
 import { html, useState } from "../lib.js";
+import { useDraft } from "../writing.js";
 import {
   Act,
   Acts,
@@ -17,7 +18,7 @@ import {
   Trouble,
 } from "../parts.js";
 import { Editor, Form } from "../fields.js";
-import { cwdOf, mayAct, store, stored, useRead } from "../state.js";
+import { cwdOf, mayAct, useRead } from "../state.js";
 import { post } from "../api.js";
 import { ago, spentOf, day, dollars, duration, plural } from "../format.js";
 import { Question } from "./inbox.js";
@@ -64,17 +65,13 @@ const SPEC = { name: "spec", label: "A specification is written first", kind: "c
 const KEEP = { name: "keep", label: "Its documents land in the repository", kind: "check" };
 
 function Goal({ cwd }) {
-  const [form, setForm] = useState(() => stored("goal", { goal: "" }));
-  const keep = (next) => {
-    setForm(next ?? { goal: "" });
-    store("goal", next);
-  };
+  const draft = useDraft("goal", { goal: "" }, { lasting: true });
   const send = async ({ goal, model = "", team = "", budget, questions, spec, keep: kept }) => {
     const wanted = { cwd, goal, model, team, budget: budget ? Number(budget) : null, questions: Boolean(questions) };
     return openPlan(await post("/v1/plans", { ...wanted, spec: Boolean(spec), keep_docs: Boolean(spec && kept) }));
   };
-  const fields = [GOAL, { more: MORE }, QUESTIONS, SPEC, form.spec && KEEP];
-  return html`<${Form} fields=${fields} keep=${[form, keep]} needs=${["goal"]} disabled=${!cwd} verb="Plan it"
+  const fields = [GOAL, { more: MORE }, QUESTIONS, SPEC, draft[0].spec && KEEP];
+  return html`<${Form} fields=${fields} keep=${draft} needs=${["goal"]} disabled=${!cwd} verb="Plan it"
     send=${send} />`;
 }
 
@@ -220,7 +217,7 @@ function Template({ cwd, one, close }) {
     location.hash = `#/plan/${made.plan.plan.id}`;
     return { message: `${made.plan.plan.id}: ${plural(made.tickets.length, "ticket")} to approve.` };
   };
-  return html`<${Form} name=${`template ${one.name}`} fields=${fields} start=${start} verb="Make a plan of it"
+  return html`<${Form} name=${`${cwd} template ${one.name}`} fields=${fields} start=${start} verb="Make a plan of it"
     send=${run} close=${close} />`;
 }
 
@@ -237,6 +234,7 @@ function Memories({ cwd }) {
         (one) => html`<li key=${one.id}>${one.text} <${Hint} of=${about(one)} /> ${forget(one)}</li>`,
       )}
     </ul>
-    <${Line} label="Remember for all agents of this project" send=${(text) => post("/v1/memories", { cwd, text })} />
+    <${Line} to=${cwd} label="Remember for all agents of this project"
+      send=${(text) => post("/v1/memories", { cwd, text })} />
   `;
 }

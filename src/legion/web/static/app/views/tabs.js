@@ -12,7 +12,7 @@ const MOST_OUTPUT = 400_000;
 
 export function Live({ page, id }) {
   const [lines, setLines] = useState("");
-  const [run, setRun] = useState(null);
+  const [run, setRun] = useState(undefined);
   const box = useRef(null);
   const stays = useRef(true);
   useEffect(() => {
@@ -44,8 +44,8 @@ export function Live({ page, id }) {
     ${run === null && html`<${Empty}>${none}</${Empty}>`}
     ${
       run !== null &&
-      html`<pre class="output" ref=${box} onScroll=${scrolled} tabindex="0" aria-label=${label}>
-        ${lines || "No output yet."}
+      html`<pre class="output live" ref=${box} onScroll=${scrolled} tabindex="0" aria-label=${label}>
+        ${lines || (run !== undefined && "No output yet.")}
       </pre>`
     }
     ${tells && html`<${Line} keys="i" label="Send a message to its agent" send=${tell} />`}
