@@ -16,7 +16,17 @@ from legion.runner import control, launch
 from legion.runner.journal import read_journal
 from legion.runner.launch import LivingRun
 from legion.runner.spec import TERMINAL_SOCKET
+from legion.runner.viewers import ViewerServer
 from tests.runner.runs import DEADLINE, ENV, Workbench, assert_gone, program_of, runner_of
+
+PYTHON = ("python3", "-I", "-u", "-c")
+DRAWS = """
+import os, signal, sys
+signal.signal(signal.SIGWINCH, lambda *_: print("drawn at", *reversed(os.get_terminal_size())))
+print("first line")
+for line in sys.stdin: print("got", line)
+"""
+"""Not bash: it forgets a signal that arrives while its trap for the one before runs."""
 
 
 class Viewer:
@@ -113,8 +123,7 @@ def test_a_shell_has_job_control_sizes_and_its_exit_code_is_reported(bench: Work
 
 
 def test_a_new_viewer_sees_what_was_printed_before_and_the_program_draws_again(sandboxed: Workbench):
-    program = "trap 'echo drawn at $(stty size)' WINCH; echo first line; while :; do read -r x && echo got $x; done"
-    run_dir = started(sandboxed, ["bash", "-c", program])
+    run_dir = started(sandboxed, [*PYTHON, DRAWS])
     first = Viewer(run_dir)
     first.sees("first line")
     first.leave()
@@ -242,6 +251,34 @@ def test_the_last_person_who_leaves_ends_the_conversation_and_those_who_only_loo
     assert launch.leave(run_dir) == 0
     looks.sees_the_end()
     assert bench.result(run_dir).outcome is EndKind.INTERRUPTED
+
+
+def test_a_viewer_that_was_killed_is_no_person_also_before_its_last_keys_were_read(tmp_path: Path):
+    server = ViewerServer(tmp_path)
+    viewer = Viewer(tmp_path)
+    while not server.people():
+        server.take()
+    viewer.type("\x1b[?1;2c")
+    viewer.leave()
+    assert server.people() == 0
+    server.end(TerminalEnd(exit_code=None, message=""))
+
+
+def test_viewers_killed_at_any_moment_of_their_opening_are_no_people(sandboxed: Workbench):
+    run_dir = started(sandboxed, ["cat"], wheel=True)
+    stays = Viewer(run_dir)
+    stays.type("here\r")
+    stays.sees("here")
+    for number in range(30):
+        opens = Viewer(run_dir)
+        for _ in range(number % 3):
+            opens.type("\x1b[?1;2c")
+        if number % 2:
+            opens.sees("here")
+        opens.leave()
+        assert launch.leave(run_dir) == 1
+    launch.stop(run_dir, grace=0)
+    sandboxed.result(run_dir)
 
 
 def test_a_message_that_arrives_twice_is_typed_once(bench: Workbench):

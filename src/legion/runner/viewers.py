@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import select
 import selectors
 import socket
 from collections.abc import Iterable
@@ -202,9 +203,7 @@ class ViewerServer:
 
 
 def _is_closed(connection: socket.socket) -> bool:
-    try:
-        return not connection.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
+    """Whether its other end is gone, also where what it typed last has not been read."""
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    return any(events & (select.POLLHUP | select.POLLERR) for _, events in waiting.poll(0))
