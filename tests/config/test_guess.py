@@ -276,6 +276,9 @@ def test_a_repository_without_tests_is_called_unchecked():
 def test_a_missing_program_of_a_check_is_named():
     found = guess(["go.mod"], lambda name: "", lambda program: program != "go")
     assert found.notes == ("go is not installed: `go test ./...` fails until it is.",)
+    files = {"a/pyproject.toml": BUILT, "a/tests/test_a.py": "", "b/go.mod": ""}
+    found = guess(list(files), files.__getitem__, lambda program: program in ("python3", "go"))
+    assert found.notes == ()
 
 
 @pytest.mark.parametrize("name", SAMPLES)

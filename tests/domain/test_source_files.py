@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from legion.domain.checks import Check
-from legion.domain.review.source_files import CheckKind, kind_of, packages, remedy, source_files
+from legion.domain.review.source_files import CheckKind, kind_of, layout, packages, remedy, source_files
 
 SOURCE = (
     "src/h11/_state.py",
@@ -151,3 +151,16 @@ def test_a_setup_that_installs_a_copy_is_named(setup: str, copies: bool):
 def test_the_remedy_speaks_of_setup_only_where_there_is_one():
     assert "[setup]" in remedy("make deps")
     assert "[setup]" not in remedy("")
+
+
+@pytest.mark.parametrize(
+    ("paths", "folders"),
+    [
+        (["src/shop/a.py", "src/shop/deep/b.py"], ["src/shop"]),
+        (["src/shop/a.py", "src/shop2/b.py"], ["src/shop", "src/shop2"]),
+        (["a.py", "src/shop/a.py", "src/shop/deep/b.py"], ["", "src/shop"]),
+        (["lib/shop/a.py"], ["lib/shop"]),
+    ],
+)
+def test_the_layout_is_where_the_code_begins_and_not_each_folder_below(paths: list[str], folders: list[str]):
+    assert layout({"": paths}) == [("", folders)]

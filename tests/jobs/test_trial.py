@@ -256,7 +256,9 @@ def test_a_trial_is_due_again_after_a_change_of_lock_file_setup_or_layout_and_of
         (False, {"lib/price.sh": "price() { echo 7; } # the same price\n"}),
         (True, {"requirements.txt": "x\n"}),
         (True, {"legion.toml": f'[setup]\nrun = "true"\n{TEST}'}),
-        (True, {"packages/a/package.json": "{}", "packages/a/run.sh": "true\n"}),
+        (True, {"packages/a/package.json": "{}", "packages/a/src/run.sh": "true\n"}),
+        (False, {"packages/a/src/deeper/run.sh": "true\n"}),
+        (True, {"src/price.sh": "price() { echo 7; }\n"}),
     ):
         board.repository.commit("more", changed)
         board.trust()

@@ -43,6 +43,7 @@ def node(script: str = "node test.js", **parts: object) -> str:
 HATCH = 'requires = ["hatchling"]\nbuild-backend = "hatchling.build"'
 PDM = 'requires = ["pdm-backend"]\nbuild-backend = "pdm.backend"'
 POETRY = 'requires = ["poetry-core"]\nbuild-backend = "poetry.core.masonry.api"'
+UV = 'requires = ["uv_build"]\nbuild-backend = "uv_build"'
 POETRY_DEV = '[tool.poetry.group.dev.dependencies]\npytest = "*"\n'
 PDM_DEV = '[tool.pdm.dev-dependencies]\ntest = ["pytest"]\n'
 CODE = "def price():\n    return 7\n"
@@ -94,6 +95,9 @@ PROJECTS = {
         "python3", {"pyproject.toml": toml(), "src/corp/shop/__init__.py": CODE, **python("corp.shop")}
     ),
     "hatch": Small("python3", {"pyproject.toml": toml(build=HATCH), "src/shop/__init__.py": CODE, **python()}),
+    "poetry-core": Small("python3", {"pyproject.toml": toml(build=POETRY), "src/shop/__init__.py": CODE, **python()}),
+    "pdm-backend": Small("python3", {"pyproject.toml": toml(build=PDM), "src/shop/__init__.py": CODE, **python()}),
+    "uv_build": Small("python3", {"pyproject.toml": toml(build=UV), "src/shop/__init__.py": CODE, **python()}),
     "tox": Small(
         "python3",
         {

@@ -106,7 +106,7 @@ def _apart(own: list[ProjectPart], packages: dict[str, list[ProjectPart]]) -> li
     return [f"Not among the checks, though it has tests of its own: {', '.join(other[:3])}."] if other else []
 
 
-_FIRST_WORD = re.compile(r"(?:cd \S+ && )?(?:\w+=(?:\"[^\"]*\"|\S*) )*([\w.-]+) ")
+_FIRST_WORD = re.compile(r"(?:cd \S+ && )?+(?:\w+=(?:\"[^\"]*\"|\S*) )*+([\w.-]+) ")
 
 
 def _missing_programs(root: Folder, parts: list[ProjectPart], notes: list[str]) -> list[str]:

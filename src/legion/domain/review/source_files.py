@@ -144,6 +144,17 @@ def packages(paths: Sequence[str], source: Iterable[str]) -> dict[str, tuple[str
     return {folder: tuple(files) for folder, files in found.items()}
 
 
+def layout(packages: Mapping[str, Iterable[str]]) -> list[tuple[str, list[str]]]:
+    """Of each package the folders that its code is imported from: the topmost ones with source, and its own."""
+    found = {package: {path.rpartition("/")[0] for path in paths} for package, paths in packages.items()}
+    return [(package, sorted(_topmost(package, folders))) for package, folders in sorted(found.items())]
+
+
+def _topmost(package: str, folders: set[str]) -> Iterable[str]:
+    above = folders - {package}
+    return [one for one in folders if not any(one.startswith(f"{other}/") for other in above)]
+
+
 def reads_setup(path: str) -> bool:
     """Whether the file decides what [setup] installs: a lock file or the declaration of a package."""
     name = path.rpartition("/")[2]

@@ -22,7 +22,7 @@ from legion.domain.checks import Check, CheckResult
 from legion.domain.events import EventKind
 from legion.domain.projects import ConfigOrigin
 from legion.domain.questions import FIX, LEAVE, TRUST, Question, QuestionKind, SettledBy
-from legion.domain.review.source_files import packages, reads_setup, source_files
+from legion.domain.review.source_files import layout, packages, reads_setup, source_files
 from legion.domain.review.trial import Sight, Trial, TriedCheck
 from legion.git.hub.repository import Hub
 from legion.git.merge import partial_trees
@@ -214,7 +214,7 @@ def _layout(hub_path: Path, commit: str, checks: tuple[str, ...], setup_key: tup
     known = partial_trees.tracked(hub, commit)
     found = packages(tuple(known), source_files(known, [*checks, *scripts(hub, commit).values()]))
     deciding = sorted((path, id) for path, id in known.items() if reads_setup(path) or path in setup_key)
-    return hashlib.sha256(json.dumps([sorted(found), deciding]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([layout(found), deciding]).encode()).hexdigest()
 
 
 def scripts(hub: Hub, commit: str) -> dict[str, str]:
