@@ -13,6 +13,12 @@ from legion.domain.failure_causes import likely_cause, telling_line
         ("sh: 1: pnpm: not found", 127, "`pnpm` is not on PATH there"),
         ("bash: line 1: uv: command not found", 127, "`uv` is not on PATH there"),
         ("", 127, "a program that it starts is not on PATH"),
+        (
+            "make: mytool: No such file or directory\nmake: *** [Makefile:2: test] Error 127",
+            2,
+            "`mytool` is not on PATH",
+        ),
+        ("sh: 1: jest: not found\nnpm error code 127", 1, "`jest` is not on PATH there"),
         ("sh: 1: ./run: Permission denied", 126, "not executable"),
         ("Error: ENOENT: no such file, open '/t/node_modules/.cache/xo-linter/tsconfig.xo.json'", 1, "only read"),
         ("OSError: [Errno 30] Read-only file system: 'target/debug'", 101, "only read"),

@@ -21,6 +21,7 @@ from legion.jobs.background.trial_runner import TrialRunner
 from legion.jobs.checks import execution, trial
 from legion.jobs.checks.job import confirmed
 from legion.jobs.landing.job import land
+from legion.jobs.workspace import shell_variables
 from legion.jobs.workspace.command import CancelToken
 from legion.store import events
 from legion.store.board import questions, receipts, tickets
@@ -282,6 +283,27 @@ def test_the_first_flaky_verdict_of_a_check_makes_the_trial_due_again(make: Make
     assert page(board).state == "due"
     tried(board)
     assert (page(board).state, tries(board)) == ("done", 2)
+
+
+@pytest.mark.parametrize("by", ["doctor --try", "the shell"])
+def test_a_check_that_passes_after_the_machine_got_what_was_missing_is_not_flaky(make: Make, tmp_path: Path, by: str):
+    tool = tmp_path / "tool"
+    board = make(TEST.replace('"\n', f' && test -e {tool}"\n'))
+    plain = UserConfig()
+    use(board, replace(plain, sandbox=replace(plain.sandbox, mode=SandboxMode.OFF)))
+    assert not tried(board).complete
+    tool.touch()
+    project = board.context.project(PROJECT)
+    if by == "the shell":
+        repository = Path(project.record.common_dir)
+        shell_variables.report(board.context, repository, board.repository.root, {"NVM_DIR": "/nvm"})
+        test = execution.test_unless_cancelled
+    else:
+        test = execution.run_again
+    wanted = execution.project_checks(project)
+    assert test(board.context, project, project.record.target, wanted, CancelToken()).green
+    with board.store.read() as tx:
+        assert not events.since(tx, PROJECT, EventKind.FLAKY, 0.0)
 
 
 def test_a_copy_that_setup_makes_again_for_each_change_is_no_reason_to_doubt(make: Make):

@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 
 _NOT_EXECUTABLE, _NOT_FOUND, _KILLED = 126, 127, 137
-_TOOL = re.compile(r"(?m)^(?:/bin/)?(?:ba|da|z)?sh: (?:line )?(?:\d+: )?(?P<tool>[^\s:]+): (?:command )?not found")
+_TOOL = re.compile(
+    r"(?m)^(?:(?:/bin/)?(?:ba|da|z)?sh: (?:line )?(?:\d+: )?(?=[^\s:]+: (?:command )?not found)"
+    r"|make(?:\[\d+\])?: (?=[^\s:]+: No such file or directory$))(?P<tool>[^\s:]+)"
+)
 _SHELL = "in your shell and run `legion doctor --try`"
 _BY_PROXY, _NO_NETWORK = "the proxy refused it", "it found no network"
 _MEMORY = "`sandbox.memory_gb` in your settings is the limit of one run"
@@ -77,12 +80,12 @@ def refused_host(host: str, why: str) -> str:
 def likely_cause(tail: str, exit_code: int | None) -> str:
     """A part of a sentence; empty where nothing points at one. Without an exit code the output alone tells."""
     missing = _TOOL.search(tail)
-    if exit_code == _NOT_FOUND or (exit_code is None and missing):
+    found = next((cause for signs, cause in _TABLE if signs.search(tail)), "")
+    if exit_code == _NOT_FOUND or (missing and (exit_code is None or not found)):
         tool = f"`{missing['tool']}`" if missing else "a program that it starts"
         return f"{tool} is not on PATH there: install it, then run `legion doctor --try`"
     if exit_code == _NOT_EXECUTABLE:
         return "a file that it starts is not executable: `git update-index --chmod=+x FILE`, and commit"
-    found = next((cause for signs, cause in _TABLE if signs.search(tail)), "")
     refused = _REFUSED.search(tail)
     if refused and found in ("", *_OF_THE_NETWORK):
         return f"its sandbox does not let it reach {refused[1]}: `sandbox.allow` in your settings opens that host"

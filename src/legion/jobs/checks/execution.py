@@ -31,7 +31,7 @@ from legion.jobs.machine_runs import placements, remote
 from legion.jobs.machines.travel import MachineJob
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import command as commands
-from legion.jobs.workspace import setup
+from legion.jobs.workspace import setup, shell_variables
 from legion.jobs.workspace.command import CancelToken, CommandEnd
 from legion.runner.launch import LostRun
 from legion.store.board import receipts
@@ -114,8 +114,8 @@ def test_unless_cancelled(
 def run_again(
     context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
 ) -> CheckedCommit:
-    """The same, whatever receipts there are."""
-    new = _CommitTest(context, project, commit, cancel).in_slot(wanted)
+    """The same, whatever receipts there are: the person may have given the machine what was missing."""
+    new = _CommitTest(context, project, commit, cancel, since=context.clock()).in_slot(wanted)
     return _tested(commit, wanted, {receipt.command: receipt for receipt in new})
 
 
@@ -217,6 +217,8 @@ class _CommitTest:
     project: ProjectContext
     commit: str
     cancel: CancelToken
+    since: float = 0.0
+    """A check that was red before, and is green now, is not flaky: the machine may have changed."""
 
     @cached_property
     def tree(self) -> str:
@@ -257,7 +259,9 @@ class _CommitTest:
         if is_proven(ran):
             return receipt
         red = next(one for one in reversed(ran) if one.verdict is CheckResult.RED)
-        _record_flaky(self.context, red, receipt)
+        shell = shell_variables.changed_at(self.context, Path(self.project.record.common_dir))
+        if red.made_at > max(self.since, shell):
+            _record_flaky(self.context, red, receipt)
         return self._run_one(ready, want)
 
     def _run_one(self, ready: PreparedTree, want: WantedCheck) -> Receipt:
