@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 from tests.support import attacks, places, skips, watched_git
+from tests.support.dealing import dealt
 from tests.support.migrated import migrated_database, migrated_file
 from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
@@ -74,6 +75,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if places.is_quick(item.path) and not _needs_postgres(item):
         item.add_marker("quick")
     attacks.record(item)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    worker: dict[str, object] = getattr(config, "workerinput", {})
+    if worker:
+        items[:] = dealt(items, int(str(worker["workercount"])))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
