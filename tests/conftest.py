@@ -9,6 +9,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from tests.support import attacks, places, skips, watched_git
 from tests.support.dealing import dealt
@@ -23,6 +25,10 @@ pytest.register_assert_rewrite("tests.crash.invariants", "tests.crash.squads")
 # Examples are judged by what they do, never by how long a busy machine takes.
 hypothesis.settings.register_profile("legion", deadline=None)
 hypothesis.settings.load_profile("legion")
+# The seed alone decides which examples are drawn. Else Hypothesis mixes in values from the source of what this worker
+# has imported so far, and every worker reads a thousand files for that.
+NO_CONSTANTS = Constants()
+providers._get_local_constants = lambda: NO_CONSTANTS
 
 # For `make quick`: random examples are drawn in full by `make test`.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
