@@ -1,7 +1,7 @@
 """`make release`: what is published, made from the last commit into dist/.
 
-The wheel and the source package are built twice, in two folders and at two times, and must be equal byte by byte. With them
-come a Debian package, checksums, and an SBOM (CycloneDX) of the locked dependencies. `trial.py` then installs them.
+The wheel and the source package are built twice, in two folders and at two times, and must be equal byte by byte. With
+them come a Debian package, checksums and an SBOM (CycloneDX) of the locked dependencies. `trial.py` installs them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from legion.system.supervisors import SupervisedProgram, systemd_unit
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DIST = ROOT / "dist"
 BIN = Path(sys.executable).parent
@@ -35,17 +37,18 @@ def main() -> None:
     DIST.mkdir()
     made = [_twice(kind) for kind in ("wheel", "sdist")]
     _only(made[0], IN_WHEEL, zipfile.ZipFile(made[0]).namelist())
-    _only(made[1], IN_SOURCE, tarfile.open(made[1]).getnames())
+    with tarfile.open(made[1]) as source:
+        _only(made[1], IN_SOURCE, source.getnames())
     version = made[0].name.split("-")[1]
     made.append(_bill_of_materials(version))
     if shutil.which("dpkg-deb"):
         made.append(_debian(version, made[0]))
     else:
-        print("Left out: the Debian package, for which dpkg-deb is missing.")
+        sys.stdout.write("Left out: the Debian package, for which dpkg-deb is missing.\n")
     sums = [f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}" for one in made]
     (DIST / "SHA256SUMS").write_text("\n".join(sums) + "\n")
     for one in made:
-        print(f"{one.stat().st_size:>12,}  dist/{one.name}")
+        sys.stdout.write(f"{one.stat().st_size:>12,}  dist/{one.name}\n")
 
 
 def _twice(kind: str) -> Path:
@@ -108,7 +111,7 @@ def _bill_of_materials(version: str) -> Path:
 def _debian(version: str, wheel: Path) -> Path:
     """The wheel and those of its dependencies; the virtual environment is made of them where it is installed.
 
-    The agent SDK is taken without the Claude Code that its wheels carry (a hundred megabytes): Legion uses the person's.
+    The agent SDK is taken without the Claude Code that its wheels carry (a hundred megabytes): the person's is used.
     """
     staging = Path(tempfile.mkdtemp(prefix="debian-"))
     wheels = staging / "opt/legionary/wheels"
@@ -147,25 +150,13 @@ def _wheels_of_lock(python: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         environment = Path(scratch) / "venv"
         subprocess.run([python, "-m", "venv", str(environment)], check=True)
-        subprocess.run(
-            [
-                str(environment / "bin/pip"),
-                "wheel",
-                "--quiet",
-                "--no-deps",
-                "--require-hashes",
-                "--no-binary",
-                "claude-agent-sdk",
-            ]
-            + ["-r", str(ROOT / "requirements.lock"), "-w", str(folder)],
-            check=True,
-        )
+        pip = (str(environment / "bin/pip"), "wheel", "--quiet", "--no-deps", "--require-hashes", "-w", str(folder))
+        words = ("--no-binary", "claude-agent-sdk", "-r", str(ROOT / "requirements.lock"))
+        subprocess.run([*pip, *words], check=True, stderr=subprocess.DEVNULL)
 
 
 def _shared_files(staging: Path) -> None:
     """The manual, the completions, and the service of the person's own systemd."""
-    from legion.system.supervisors import SupervisedProgram, systemd_unit
-
     unit = SupervisedProgram(name="", argv=("/usr/bin/legion", "serve"))
     _write(staging / "usr/lib/systemd/user/legion.service", systemd_unit(unit))
     for shell, place in (
