@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/run.stamp
 DEV := $(VENV)/dev.stamp
 PAGE := $(VENV)/page/page.stamp
-CHECKED := src tests $(wildcard bench)
+CHECKED := src tests tools/release $(wildcard bench)
 # The tests that belong to `check`.
 HOUSE := $(addprefix tests/house/, test_shape.py test_imports.py test_language.py test_tracked_files.py)
 # Worksteal keeps tests of a file together, so that each file's fixtures are made once.
@@ -26,7 +26,7 @@ AGAIN := { [ $$? = 1 ] || exit 1; echo "Repeating the failed tests, one at a tim
 	$(BIN)/pytest -v -n 0 --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test attack agents durations check lint soak bench lock clean
+.PHONY: help demo quick test attack agents durations check lint soak bench lock release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ bench: $(DEV) ## measure, side by side with the plain way
 
 lock: $(DEV) ## choose new versions of the dependencies; nothing younger than a week
 	@tools/lock.sh $(BIN)/uv
+
+release: $(DEV) ## what is published, from the last commit into dist/, and each way to install it, tried without a network
+	$(BIN)/python tools/release/build.py
+	$(BIN)/python tools/release/trial.py
 
 clean: ## take away what make made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -153,7 +153,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "Legion itself": {
         "up": CommandEntry("system.daemon", "up", "Start Legion in the background."),
+        "up update": CommandEntry("system.installation", "update", "Bring this installation to the newest release."),
         "down": CommandEntry("system.daemon", "down", "Stop it; running agents continue."),
+        "down uninstall": CommandEntry("system.installation", "uninstall", "Remove all of Legion from this machine."),
         "config": CommandEntry("project.doctor", "config", "The settings in force, and their origin."),
         "config workers": CommandEntry("project.doctor", "workers", "How many agents work at once."),
         "config retries": CommandEntry("project.doctor", "retries", "How often a ticket is tried."),

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from legion.cli.base.output import Cell, Colour, Screen, count, duration, fine_duration, sanitize
-from legion.cli.base.states import state_cell
+from legion.cli.base.output import Cell, Colour, Screen, count, duration, fine_duration, sanitize, state_cell
 from legion.client.text.board import drawing
 from legion.demo.chaos import Kill
 from legion.demo.cost import PlayCost

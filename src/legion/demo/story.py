@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
-from legion.cli.base.output import Cell, Colour, Screen, sanitize
-from legion.cli.base.states import state_cell, style_of, symbol
+from legion.cli.base.output import Cell, Colour, Screen, sanitize, state_cell, symbol
+from legion.client.text.states import style_of
 from legion.wire.tickets import EventLine, TicketLine
 
 _COLOURED = ("done", "parked", "failed")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from legion.cli.base.output import Cell, Colour, Screen, count, fine_duration, numbers, sanitize
-from legion.cli.base.states import state_cell
+from legion.cli.base.output import Cell, Colour, Screen, count, fine_duration, numbers, sanitize, state_cell
 from legion.client.text.board import drawing
 from legion.demo.cost import PlayCost
 from legion.demo.stage import DemoFolder

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from legion.client.text.rows import Row
-from legion.client.text.states import in_ascii
+from legion.client.text.states import in_ascii, style_of
 from legion.client.text.terminal import (
     Cell,
     Colour,
@@ -44,6 +44,8 @@ __all__ = [
     "sanitize",
     "sanitize_lines",
     "size",
+    "state_cell",
+    "symbol",
     "thousands",
     "width",
     "wrap",
@@ -168,3 +170,11 @@ class Screen:
         if len(shown) < len(lines) or (most_lines is not None and len(text) > 400 * most_lines):
             painted.append(self.line(Cell(f"(cut; {rest} shows all of it)", Colour.DIM), indent=indent))
         return painted
+
+
+def symbol(screen: Screen, state: str) -> str:
+    return style_of(state).symbol if screen.unicode else style_of(state).ascii
+
+
+def state_cell(screen: Screen, state: str) -> Cell:
+    return Cell(f"{symbol(screen, state)} {state}", style_of(state).colour)

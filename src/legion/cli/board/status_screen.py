@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
-from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
-from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize, state_cell, symbol
 from legion.client.text.agents import list_rows
+from legion.client.text.states import STYLES, Group, style_of
 from legion.client.text.tickets import about, cost, group_of, questions_wait
 from legion.wire.agents import Seat
 from legion.wire.board import ProjectLine, Status

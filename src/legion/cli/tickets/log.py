@@ -10,12 +10,12 @@ import click
 
 from legion.cli.base.command import CommandCall, as_json, command
 from legion.cli.base.live import with_retry
-from legion.cli.base.output import duration, numbers, sanitize_lines
+from legion.cli.base.output import duration, numbers, sanitize_lines, symbol
 from legion.cli.base.parameters import ticket_argument
-from legion.cli.base.states import style_of, symbol
 from legion.cli.board.status import about
 from legion.cli.tickets.wait import exit_code
 from legion.client.legion import LONGEST_WAIT
+from legion.client.text.states import style_of
 from legion.wire.board import WaitState
 from legion.wire.ticket_pages import LogText
 
