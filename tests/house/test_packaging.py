@@ -34,7 +34,7 @@ def test_the_wheel_holds_our_package_and_nothing_else(wheel):
         metadata = message_from_bytes(wheel.read(f"legionary-{legion.__version__}.dist-info/METADATA"))
         commands = wheel.read(f"legionary-{legion.__version__}.dist-info/entry_points.txt").decode()
     ours = {str(path.relative_to(SOURCE.parent)) for path in project_files() if path.is_relative_to(SOURCE)}
-    assert packed == ours
+    assert packed == {*ours, "legion/CHANGELOG.md"}
     assert metadata["Name"] == "legionary"
     assert metadata["License-Expression"] == "MIT"
     assert metadata["Requires-Python"] == ">=3.11"

@@ -18,12 +18,10 @@ from legion import __version__
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import count, sanitize
 from legion.cli.base.progress import progress
-from legion.cli.plugin import place as plugins
-from legion.cli.plugin.files import PLAIN, program_of_person
 from legion.client.discovery import is_remote
 from legion.client.legion import Legion
 from legion.client.start import stop
-from legion.system.paths import DataDir, default_data_dir, user_cache_dir, user_config_file
+from legion.system.paths import DataDir, user_cache_dir, user_config_file
 from legion.system.supervisors import ServiceFile, ServiceHost, daemon_service
 from legion.wire.board import ProjectLine
 from legion.wire.errors import BadInput, LegionError, NotAllowed, StateConflict
@@ -32,6 +30,7 @@ from legion.wire.projects import Done, WorktreeList
 _NOT_LANDED = ("failed", "stopped", "parked")
 _PACKAGE = "legionary"
 _CHANGES = "CHANGELOG.md"
+_LONGEST = 300
 _OF_APT = Path("/opt/legionary/venv")
 
 
@@ -81,12 +80,12 @@ def _clone() -> Path | None:
     return Path(url.removeprefix("file://")) if origin.get("dir_info", {}).get("editable") else None
 
 
-@command("update", example="legion update\nlegion update --yes")
+@command("update", example="legion up update\nlegion up update --yes")
 @click.option("--yes", "sure", is_flag=True, help="Without asking.")
 def update(call: CommandCall, sure: bool) -> None:
     """Bring this installation to the newest release, by the program that installed it.
 
-    Then Legion starts anew with it. Agents at work continue; your boards and settings are kept.
+    Then Legion starts again with it. Agents at work continue; your boards and settings are kept.
     """
     _here_only()
     made = installer()
@@ -107,8 +106,8 @@ def update(call: CommandCall, sure: bool) -> None:
 
 def legion_here() -> str:
     """The program of this installation, which PATH need not name."""
-    beside = Path(sys.executable).with_name("legion")
-    return str(beside) if beside.exists() else "legion"
+    own = Path(sys.executable).with_name("legion")
+    return str(own) if own.exists() else "legion"
 
 
 def _changes(before: str) -> Iterator[str]:
@@ -131,11 +130,16 @@ def _run(argv: tuple[str, ...], *, quiet: bool = False) -> None:
         raise LegionError(f"`{shlex.join(argv)}` failed with {done.returncode}; Legion is as it was.")
 
 
-def _ask(*argv: str) -> str:
-    return subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True).stdout.strip()
+def _ask(*argv: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise LegionError(f"`{shlex.join(argv)}` failed: {sanitize(done.stderr.strip()[:_LONGEST])}")
+    return done.stdout.strip()
 
 
-@command("uninstall", example="legion uninstall\nlegion uninstall --json\nlegion uninstall --yes --unsaved")
+@command(
+    "uninstall", example="legion down uninstall\nlegion down uninstall --json\nlegion down uninstall --yes --unsaved"
+)
 @click.option("--yes", "sure", is_flag=True, help="Without asking, but where work would be lost.")
 @click.option("--unsaved", is_flag=True, help="Also the work of tickets that did not land.")
 def uninstall(call: CommandCall, sure: bool, unsaved: bool) -> None:
@@ -185,7 +189,8 @@ class Leftovers:
 
     data: DataDir
     service: ServiceFile | None
-    plugins: list[plugins.PluginPlace]
+    plugins: dict[str, tuple[str, Path]]
+    """By its folder: whose it is, user or project, and the project."""
     trees: list[Path]
     """The folders of agents' worktrees, next to each repository."""
     unsaved: list[str]
@@ -193,9 +198,9 @@ class Leftovers:
 
     @staticmethod
     def of(call: CommandCall, legion: Legion, projects: list[ProjectLine]) -> Leftovers:
-        program = program_of_person(call.data_dir, default=default_data_dir())
-        at = [plugins.of_person(program)]
-        at += [plugins.of_project(PLAIN, Path(one.root)) for one in projects if Path(one.root).is_dir()]
+        found = [
+            one for root in (*(one.root for one in projects), str(Path.home())) for one in _plugins(call, Path(root))
+        ]
         made = daemon_service(call.data_dir, ServiceHost.here())
         unsaved = []
         for project in projects:
@@ -208,7 +213,7 @@ class Leftovers:
         return Leftovers(
             data=DataDir(call.data_dir),
             service=made if made is not None and made.file.exists() else None,
-            plugins=[place for place in at if place.installed],
+            plugins={folder: (place, root) for folder, place, root in found},
             trees=[Path(one.root) for one in kept],
             unsaved=unsaved,
         )
@@ -217,7 +222,7 @@ class Leftovers:
         yield "On this machine, by Legion:"
         if self.service is not None:
             yield f"  service    {self.service.file}"
-        yield from (f"  plugin     {place.plugin}" for place in self.plugins)
+        yield from (f"  plugin     {sanitize(folder)}" for folder in self.plugins)
         for name, path in self._paths():
             yield f"  {name:10} {sanitize(str(path))}  {_size(path)}"
         if self.unsaved:
@@ -236,8 +241,8 @@ class Leftovers:
             for words in self.service.end:
                 subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, check=False)
             self.service.file.unlink(missing_ok=True)
-        for place in self.plugins:
-            plugins.remove(place)
+        for place, root in self.plugins.values():
+            _ask(legion_here(), "--data-dir", str(call.data_dir), "plugin", "remove", f"--{place}", cwd=root)
         stop(call.data_dir)
         user_config_file().unlink(missing_ok=True)
         shutil.rmtree(user_cache_dir(), ignore_errors=True)
@@ -259,6 +264,13 @@ class Leftovers:
 
     def stay(self) -> list[str]:
         return [f"{path} is there still." for _, path in self._paths()]
+
+
+def _plugins(call: CommandCall, root: Path) -> Iterator[tuple[str, str, Path]]:
+    """Legion in Claude Code, as `legion plugin show` finds it from there."""
+    here = root if root.is_dir() else Path.home()
+    shown = json.loads(_ask(legion_here(), "--data-dir", str(call.data_dir), "plugin", "show", "--json", cwd=here))
+    yield from ((one["folder"], one["place"], here) for one in shown["places"] if one["installed"])
 
 
 def _refuse_strangers(kept: WorktreeList) -> None:
