@@ -142,9 +142,10 @@ def test_a_person_opens_a_host_to_an_agent_that_works(project: Project, legion: 
         ticket = project.dispatch("Read a page", script)
         question = one_question(legion, ticket)
         assert f"{own_address()}:{port}" in question.words
-        assert question.choices == ["yes", "no"]
+        assert question.choices == ["once", "project", "never"]
         answered = legion.client.answer(question.id, AnswerQuestion(choice="yes"))
-        assert answered.message == f"Agents of this project may reach {own_address()}:{port} from now on."
+        assert answered.choice == "project"
+        assert answered.message == f"Agents of this project may from now on reach {own_address()}:{port}."
         gate.open()
         project.until_settled(ticket)
         assert "reached" in legion.client.diff(ticket).text
@@ -207,12 +208,31 @@ def test_an_agent_cannot_fill_the_inbox_with_hosts(project: Project, legion: Squ
     assert len(asked(legion, ticket)) == MOST_OPEN
 
 
+def test_once_is_for_this_run_and_the_next_one_asks_again(project: Project, legion: Squad):
+    gate = Gate(legion.folder / "gates", "once")
+    with page() as port, contextlib.closing(gate):
+        url = f"http://{own_address()}:{port}/"
+        script = (
+            f"curl -s {url} | tee first.txt; {gate.pause}; curl -sf {url} -o page.txt && echo reached > reached.txt"
+        )
+        ticket = project.dispatch("Read a page", script)
+        answered = legion.client.answer(one_question(legion, ticket).id, AnswerQuestion(choice="once"))
+        assert answered.message == f"This run of the agent of ticket {ticket} may reach {own_address()}:{port}."
+        gate.open()
+        project.until_settled(ticket)
+        diff = legion.client.diff(ticket).text
+        assert "reached" in diff
+        assert "The person may allow it, and sees this." in diff
+        again = project.dispatch("Read it again", f"curl -s {url} -o page.txt; echo done > done.txt")
+        assert one_question(legion, again).choices == ["once", "project", "never"]
+
+
 def test_a_host_that_the_person_refused_is_not_asked_for_again(project: Project, legion: Squad):
     with page() as port:
         script = f"curl -s http://{own_address()}:{port}/ -o page.txt; echo done > done.txt"
         ticket = project.dispatch("Read a page", script)
         question = one_question(legion, ticket)
-        legion.client.answer(question.id, AnswerQuestion(choice="no"))
+        legion.client.answer(question.id, AnswerQuestion(choice="never"))
         again = project.dispatch("Read it again", script)
         project.until_settled(ticket, again)
         assert not asked(legion, again)

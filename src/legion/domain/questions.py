@@ -39,7 +39,7 @@ class QuestionKind(Enum):
     CHECKS = "checks"
     """The checks of a project were not shown to go red when the code is broken. Its tickets wait before they land."""
     NETWORK = "network"
-    """An agent wanted to reach a host that its network does not lead to. Yes holds for the project from then on."""
+    """An agent wanted to reach a host that its network does not lead to."""
     GOAL = "goal"
     """A planner asks before it plans, with proposals to choose from."""
 
@@ -58,6 +58,12 @@ YES = "yes"
 NO = "no"
 ALWAYS = "always"
 """Yes, and a rule in the person's settings from now on."""
+ONCE = "once"
+"""This run of the agent alone."""
+PROJECT = "project"
+"""All agents of the project, from now on."""
+NEVER = "never"
+"""Nor is it asked again in this project."""
 MOST_OPEN = 10
 """Questions of one agent that may wait for the person at once."""
 APPROVE = "approve"
@@ -99,7 +105,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.ASK: (),
     QuestionKind.BRANCH: (RECREATE, BIND, REBASE, REBUILD, LEAVE),
     QuestionKind.CHECKS: (TRUST, LEAVE),
-    QuestionKind.NETWORK: (YES, NO),
+    QuestionKind.NETWORK: (ONCE, PROJECT, NEVER),
     QuestionKind.GOAL: (),
 }
 """The default choices of each kind. An empty list: the answer is free text."""
@@ -117,7 +123,7 @@ FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.ASK: "",
     QuestionKind.BRANCH: LEAVE,
     QuestionKind.CHECKS: LEAVE,
-    QuestionKind.NETWORK: NO,
+    QuestionKind.NETWORK: NEVER,
     QuestionKind.GOAL: "",
 }
 """The answer of a deadline: always that nothing more happens than without an answer; an idle claim just ends."""
@@ -164,6 +170,8 @@ def chosen(question: Question, said: str) -> str:
         if not word:
             raise BadInput(f"Question {question.id} wants words for an answer: `legion answer {question.id} 'words'`.")
         return word
+    if question.kind is QuestionKind.NETWORK:
+        word = {YES: PROJECT, NO: NEVER}.get(word.lower(), word)
     for choice in question.choices:
         if choice.lower() == word.lower():
             return choice

@@ -30,7 +30,7 @@ _WAITING = 60.0
 _IDLE = 3600.0
 _LINE = re.compile(rb"([A-Z]{1,20}) (\S{1,8192}) HTTP/1\.[01]")
 _PLAIN_HTTP = 80
-_ASK = "Ask the person to allow it in `sandbox.allow` of their settings."
+_ASK = "The person may allow it, and sees this. Until then do without it: trying again changes nothing."
 _NOT_PASSED_ON = (b"proxy-connection", b"proxy-authorization", b"connection", b"keep-alive", b"host")
 
 

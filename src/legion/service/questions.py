@@ -17,7 +17,10 @@ from legion.domain.questions import (
     LAND,
     LEAVE,
     MORE,
+    NEVER,
     NO,
+    ONCE,
+    PROJECT,
     RELEASE,
     RETRY,
     TRUST,
@@ -108,7 +111,7 @@ def answer(context: Trees, question_id: int, given: AnswerQuestion) -> Answered:
         mail.allow_conversation(tx, settled)
         hire.give_more(context, tx, settled)
         name = agents.get(tx, settled.agent).name if settled.agent else ""
-    if settled.kind is QuestionKind.NETWORK and settled.choice == YES:
+    if settled.kind is QuestionKind.NETWORK and settled.choice != NEVER:
         grant(context, settled)
     message = fixed or _consequence(context, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
@@ -183,8 +186,9 @@ def _consequence(context: Board, settled: Question, name: str) -> str:
         case (QuestionKind.CHECKS, _):
             return "Finished tickets wait; `legion doctor --try` tries the checks again, and asks again."
         case (QuestionKind.NETWORK, choice):
-            what = "may reach" if choice == YES else "do not reach"
-            return f"Agents of this project {what} {settled.facts.get('host', 'it')} from now on."
+            who = f"This run of {asker[:1].lower()}{asker[1:]}" if choice == ONCE else "Agents of this project"
+            what = {ONCE: "may", PROJECT: "may from now on"}.get(choice, "do not, and are not asked about again, do")
+            return f"{who} {what} reach {settled.facts.get('host', 'it')}."
         case (QuestionKind.IDLE, choice) if choice == RELEASE:
             return f"Ticket {settled.ticket} is back on the board."
         case (_, choice) if choice == LEAVE:

@@ -17,6 +17,7 @@ from legion.domain.questions import (
     LAND,
     MOST_OPEN,
     NO,
+    ONCE,
     RELEASE,
     STOP,
     TOO_LATE,
@@ -204,7 +205,7 @@ def _ask(context: Board, source: QuestionSource, this_run: Run, key: str, event:
 
 
 def _ask_for_host(context: Board, source: QuestionSource, this_run: Run, event: JournalEvent) -> None:
-    """Once for a ticket or agent and a host, unless the person has refused it to the project."""
+    """Once for a ticket or agent and a host, unless the person refused it to the project; "once" ends with its run."""
     host, port, why = (event.facts.get(name) for name in ("host", "port", "why"))
     # The journal of another machine may hold anything.
     if not isinstance(host, str) or not isinstance(port, int) or str(why).startswith(OTHER_NAME):
@@ -212,19 +213,21 @@ def _ask_for_host(context: Board, source: QuestionSource, this_run: Run, event: 
     place = NetworkPlace(host, port)
     if place_fault(str(place)):
         return
+    key = f"network:{source.project}:{source.ticket or source.agent}:{place}"
     with context.store.write() as tx:
         waiting = questions.open_ones(tx, ticket=source.ticket, agent=source.agent)
         if len(waiting) >= MOST_OPEN or str(place) in questions.reachable(tx, source.project):
             return
+        before = questions.by_key(tx, key)
         questions.ask(
             tx,
-            key=f"network:{source.project}:{source.ticket or source.agent}:{place}",
+            key=f"{key}:{this_run.id}" if before is not None and before.choice == ONCE else key,
             kind=QuestionKind.NETWORK,
             project=source.project,
             ticket=source.ticket,
             agent=source.agent,
             run=this_run.id,
-            words=f"It wanted to reach {place}, which {why}. May agents of this project reach it?",
+            words=f"It wanted to reach {place}, which {why}. May it?",
             facts={"host": str(place)},
             deadline=event.time + context.user.questions.answer_within,
         )

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.questions import CHOICES, FALLBACKS, MORE, YES, Question, QuestionKind, SettledBy
+from legion.domain.questions import CHOICES, FALLBACKS, MORE, ONCE, PROJECT, YES, Question, QuestionKind, SettledBy
 from legion.domain.scheduling.budgets import scope_of
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
@@ -154,8 +154,9 @@ _REACHABLE = FixedQuery(
         _TABLE.kind == QuestionKind.NETWORK,
         _TABLE.project == bindparam("of_project"),
         _TABLE.settled_by == SettledBy.PERSON,
+        _TABLE.choice != ONCE,
     )
     .order_by(_TABLE.settled_at),
-    lambda row: (row.facts["host"], row.choice == YES),
+    lambda row: (row.facts["host"], row.choice in (PROJECT, YES)),
     remember=None,
 )
