@@ -21,6 +21,7 @@ from legion.runner import launch
 from legion.runner.launch import EndedRun, Launcher
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import RunSpec, write_spec
+from legion.system import kernel
 from tests.runner.hostile import ATTEMPTS, FAILED, WORKED
 
 ALONE = ("kill_a_host_process", "kill_everybody", "trace_a_host_process", "rewrite_its_briefing", "outlive_its_run")
@@ -116,7 +117,11 @@ def judge(
     }
     python, code = Path(sys.base_prefix), Path(__file__).parent
     sandbox = Sandbox(
-        home=host.home, writable=(host.worktree,), readable=(host.readable, briefing, python, code), filtered=True
+        home=host.home,
+        writable=(host.worktree,),
+        readable=(host.readable, briefing, python, code),
+        filtered=True,
+        walled=bool(kernel.file_rights()),
     )
     program = briefed(
         [str(Path(sys.executable).resolve()), str(code / "hostile.py"), json.dumps(facts), *names],

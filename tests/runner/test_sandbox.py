@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from legion.drivers import Program
+from legion.drivers import EndKind, Program
 from legion.runner.probe import SandboxKind, probe
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
+from legion.system import kernel
 from tests.runner.runs import ENV, Workbench
 
 HOME = Path("/home/ada")
+needs_landlock = pytest.mark.skipif(not kernel.file_rights(), reason="this kernel has no Landlock")
 
 
 def inside(bench: Workbench, script: str, sandbox: Sandbox, **env: str) -> list[str]:
@@ -129,6 +132,60 @@ def test_the_probe_says_what_holds():
     assert state.pid_namespace
     assert state.no_capabilities
     assert state.why.startswith("bubblewrap works")
+
+
+WRONG_BIND = """
+cat secret; echo x > new; mv secret moved; ls; sh run; head -c 6 /proc/self/root/media/secret; mkdir folder; rm run
+"""
+
+
+@needs_landlock
+@pytest.mark.parametrize("walled", [True, False])
+def test_a_mount_that_shows_too_much_is_closed_by_the_second_wall(tmp_path: Path, *, walled: bool):
+    wrong, own = tmp_path / "wrong", tmp_path / "own"
+    for folder in (wrong, own):
+        folder.mkdir()
+    (wrong / "secret").write_text("secret")
+    (wrong / "run").write_text("echo ran")
+    box = Sandbox(home=HOME, writable=(own,), filtered=True, walled=walled)
+    wrapped = wrap(["sh", "-c", WRONG_BIND], box, cwd=Path("/media"), env=ENV)
+    at = wrapped.argv.index("--remount-ro")
+    argv = [*wrapped.argv[:at], "--bind", str(wrong), "/media", *wrapped.argv[at:]]
+    said = subprocess.run(argv, env=dict(wrapped.env), capture_output=True, text=True, timeout=60, check=False).stdout
+    left = sorted(path.name for path in wrong.iterdir())
+    if walled:
+        assert (said.split(), left) == (["run", "secret"], ["run", "secret"])
+    else:
+        assert (said.split(), left) == (["secretmoved", "new", "run", "ran"], ["folder", "moved", "new"])
+
+
+@needs_landlock
+def test_behind_the_second_wall_programs_do_what_they_do_without_it(sandboxed: Workbench):
+    script = """
+    mkdir -p a/b && echo 1 > a/f && mv a/f a/b/g && ln a/b/g hard && ln -s a/b/g soft && cat hard soft
+    mkfifo pipe && (echo 2 > pipe &) && cat pipe; rm -r a pipe
+    cat < /dev/null; echo 3 > /dev/null; cat /dev/stdin; cat /proc/self/fd/0; echo $PERL5OPT
+    for place in /tmp /var/tmp /run /dev/shm $HOME; do echo 4 > $place/x && truncate -s 0 $place/x || echo $place; done
+    ls / > /dev/null && git init -q r && git -C r -c user.name=A -c user.email=a@b commit -qm x --allow-empty && echo 5
+    sleep 9 & kill -9 $! && echo 6
+    """
+    sandbox = Sandbox(home=HOME, writable=(sandboxed.worktree,), filtered=True, walled=True)
+    given = sandboxed.root / "given"
+    given.write_text("given\n")
+    env = {**ENV, "HOME": str(HOME), "PERL5OPT": "-MNot::There"}
+    program = Program(argv=("sh", "-c", script), cwd=sandboxed.worktree, env=env, stdin=given)
+    run = sandboxed.start([], program=program, sandbox=sandbox)
+    assert sandboxed.result(run).exit_code == 0
+    assert sandboxed.output(run).splitlines() == ["1", "1", "2", "given", "given", "-MNot::There", "5", "6"]
+
+
+@needs_landlock
+@pytest.mark.parametrize("name", ["--ro-bind", "no-such-program", "/etc/passwd"])
+def test_a_program_that_cannot_be_started_behind_the_second_wall_is_said_so(sandboxed: Workbench, name: str):
+    run = sandboxed.start([name], sandbox=Sandbox(home=HOME, writable=(sandboxed.worktree,), walled=True))
+    ended = sandboxed.result(run)
+    assert ended.outcome is EndKind.FAILED_TO_START
+    assert f"execvp {name}: " in ended.message
 
 
 def test_processes_inside_see_only_each_other(sandboxed: Workbench):

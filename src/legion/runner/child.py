@@ -21,7 +21,7 @@ from legion.drivers import Program, StartFailed
 from legion.runner import container, seccomp, tree
 from legion.runner.bridge import BridgeServer, NetworkBridge, PersonsWord
 from legion.runner.container import PodmanMissing
-from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, is_setuid, wrap
+from legion.runner.sandbox import START_FAILED, Sandbox, SandboxMissing, Wrapped, is_setuid, wrap
 from legion.runner.spec import RunFolder
 from legion.system import kernel
 
@@ -89,7 +89,8 @@ class RunChild:
             ends = _terminal(ours) if program.terminal else _pipes(ours, program, scratch)
             try:
                 filter = _filter(ours, sandbox)
-                wrapped = _command(program, sandbox, said, filter, waits, scratch)
+                failure = _copy(ours, said) if sandbox is not None and sandbox.walled else None
+                wrapped = _command(program, sandbox, scratch, status=said, failure=failure, filter=filter, block=waits)
                 # A sandbox dies with its runner by itself once bubblewrap runs, and until then is known by its mark.
                 bind = sandbox is None or gate is not None or is_setuid(wrapped.argv[0])
                 first = _bind_to(os.getpid(), RunFolder(scratch).session) if bind else None
@@ -100,7 +101,7 @@ class RunChild:
                     stdin=ends.stdin,
                     stdout=ends.stdout,
                     stderr=ends.stderr,
-                    pass_fds=tuple(one.fileno() for one in (said, filter, waits) if one is not None),
+                    pass_fds=tuple(one.fileno() for one in (said, failure, filter, waits) if one is not None),
                     start_new_session=True,
                     # Without this function Python starts the program by vfork, which copies no page tables.
                     preexec_fn=_on_terminal(first) if program.terminal else first,
@@ -192,6 +193,8 @@ class RunChild:
         for line in (self._status.read() or b"").splitlines():
             with contextlib.suppress(ValueError):
                 told = json.loads(line)
+                if START_FAILED in told:
+                    break
                 if "exit-code" in told:
                     return int(told["exit-code"])
         if code < 0:
@@ -208,17 +211,14 @@ def _filter(ours: contextlib.ExitStack, sandbox: Sandbox | None) -> BinaryIO | N
     return None if program is None else ours.enter_context(os.fdopen(seccomp.handle(program), "rb"))
 
 
-def _command(
-    program: Program,
-    sandbox: Sandbox | None,
-    status: BinaryIO | None,
-    filter: BinaryIO | None,
-    waits: BinaryIO | None,
-    folder: Path,
-) -> Wrapped:
+def _copy(ours: contextlib.ExitStack, handle: BinaryIO | None) -> BinaryIO | None:
+    """One that bubblewrap does not know, and so does not close."""
+    return None if handle is None else ours.enter_context(os.fdopen(os.dup(handle.fileno()), "wb", buffering=0))
+
+
+def _command(program: Program, sandbox: Sandbox | None, folder: Path, **handles: BinaryIO | None) -> Wrapped:
     if sandbox is None:
         return Wrapped(argv=program.argv, env=program.env)
-    handles = {"status": status, "filter": filter, "block": waits}
     given = {name: None if one is None else one.fileno() for name, one in handles.items()}
     unset, terminal = tuple(tree.mark(Path())), program.terminal
     return wrap(

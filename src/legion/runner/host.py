@@ -231,7 +231,8 @@ class RunHost:
 
     def _enter_scope(self) -> None:
         """Makes abstract host sockets and outside processes unreachable. The runner needs neither itself."""
-        if self._spec.sandbox is None or self._spec.sandbox.image is not None or self._scoped:
+        box = self._spec.sandbox
+        if box is None or box.image is not None or box.walled or self._scoped:
             return
         self._scoped = True
         try:

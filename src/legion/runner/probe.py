@@ -17,7 +17,7 @@ from pathlib import Path
 import legion
 from legion.runner import seccomp
 from legion.runner.container import PodmanMissing
-from legion.runner.sandbox import Sandbox, SandboxMissing, SandboxNetwork, find_bwrap, is_setuid, wrap
+from legion.runner.sandbox import Sandbox, SandboxMissing, SandboxNetwork, find_bwrap, find_perl, is_setuid, wrap
 from legion.system import kernel, process
 from legion.system.process import FinishedProcess
 
@@ -49,6 +49,8 @@ class SandboxState:
     """Sockets of the host that have no path do not answer inside."""
     filters_calls: bool = False
     """System calls that no build needs are refused."""
+    walled: bool = False
+    """Landlock stands behind the mounts."""
     image: str | None = None
     """What containers are made of, as in `Sandbox`."""
 
@@ -71,12 +73,19 @@ def probe(image: str | None = None) -> SandboxState:
     open_calls = (
         "" if facts["filters_calls"] else ", without a filter of system calls, which this machine does not have"
     )
+    wall = ", and Landlock behind it" if facts["walled"] else f", without Landlock behind it: {_no_wall()}"
     return SandboxState(
         kind=SandboxKind.BUBBLEWRAP,
         works=facts["pid_namespace"] and facts["no_capabilities"],
-        why=f"bubblewrap works{open_calls}{leaks}.",
+        why=f"bubblewrap works{wall}{open_calls}{leaks}.",
         **facts,
     )
+
+
+def _no_wall() -> str:
+    if not kernel.file_rights():
+        return "this kernel has none"
+    return "a program could not be started so" if find_perl() else "that needs perl"
 
 
 def _probe_container(image: str) -> SandboxState:
@@ -108,13 +117,17 @@ def _try() -> dict[str, bool]:
             closed = False
         except PermissionError:
             pass
-    seen = _look_around(seccomp.program())
+    walled = bool(kernel.file_rights() and find_perl())
+    seen = _look_around(seccomp.program(), walled=walled)
+    if seen.code != 0 and walled:
+        walled = False
+        seen = _look_around(seccomp.program())
     if seen.code != 0:
         # A kernel without filters; the rest of the sandbox holds all the same.
         seen = _look_around(None)
     if seen.code != 0:
         raise SandboxMissing(seen.complaint)
-    return {**_seen(seen.text), "no_abstract_sockets": closed}
+    return {**_seen(seen.text), "no_abstract_sockets": closed, "walled": walled}
 
 
 def _seen(text: str) -> dict[str, bool]:
@@ -126,10 +139,10 @@ def _seen(text: str) -> dict[str, bool]:
     }
 
 
-def _look_around(filter: bytes | None, image: str | None = None) -> FinishedProcess:
+def _look_around(filter: bytes | None, image: str | None = None, *, walled: bool = False) -> FinishedProcess:
     """bubblewrap reads the filter from the program's input."""
     network = SandboxNetwork.OPEN if image is None else SandboxNetwork.NONE
-    sandbox = Sandbox(home=Path("/home/ada"), network=network, image=image)
+    sandbox = Sandbox(home=Path("/home/ada"), network=network, image=image, walled=walled)
     words, env = ["sh", "-c", _LOOK_AROUND], {"PATH": "/usr/bin:/bin"}
     wrapped = wrap(words, sandbox, cwd=Path("/tmp"), env=env, filter=None if filter is None else 0)
     return process.run(wrapped.argv, env=wrapped.env, stdin=filter or b"", timeout=PATIENCE)

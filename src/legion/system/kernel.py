@@ -24,6 +24,13 @@ _SCOPE_ABSTRACT_UNIX_SOCKET = 1
 _SCOPE_SIGNAL = 2
 _FIRST_ABI_WITH_SCOPES = 6
 
+_RIGHTS_BY_ABI = ((1, 0x1FFF & ~0x8), (2, 0x2000), (3, 0x4000), (5, 0x8000))
+"""Landlock's rights about files, and since when: without the one to list folders (0x8), since programs look around on
+their way up to the root.
+"""
+READ_RIGHTS = 0x5
+"""To execute files and to read them."""
+
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
@@ -96,15 +103,27 @@ def landlock_version() -> int:
     return max(0, int(_libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_WANTS_VERSION)))
 
 
+def file_rights() -> int:
+    """The rights about files that Landlock can take away here, as bits; 0 where there is no Landlock."""
+    version = landlock_version()
+    return sum(rights for since, rights in _RIGHTS_BY_ABI if since <= version)
+
+
+def scopes() -> int:
+    """Landlock's scopes here: what they close are abstract sockets and signals of processes outside."""
+    return _SCOPE_ABSTRACT_UNIX_SOCKET | _SCOPE_SIGNAL if landlock_version() >= _FIRST_ABI_WITH_SCOPES else 0
+
+
 def scope_self() -> bool:
     """Cut this process and its children off from abstract sockets and signals of all other processes.
 
-    Uses only scopes: file rules would forbid mounting, and with it bubblewrap. Returns whether it worked.
+    Uses only scopes: file rules would forbid mounting, and with it bubblewrap. File rules that follow later could allow
+    no file to change its folder, so a second wall has scopes of its own. Returns whether it worked.
     """
-    if _libc is None or landlock_version() < _FIRST_ABI_WITH_SCOPES:
+    if _libc is None or not scopes():
         return False
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    attributes = struct.pack("=QQQ", 0, 0, _SCOPE_ABSTRACT_UNIX_SOCKET | _SCOPE_SIGNAL)
+    attributes = struct.pack("=QQQ", 0, 0, scopes())
     ruleset = _libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     if ruleset < 0:
         return False

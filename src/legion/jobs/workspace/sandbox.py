@@ -174,6 +174,8 @@ def sandbox(
         network=network,
         etc=etc.sync(context.data.root / "etc"),
         filtered=_filters(context),
+        # A sandbox inside of it would need mounts, which it forbids.
+        walled=_filters(context) and context.sandbox.walled,
         bridge=led,
         image=image,
     )
