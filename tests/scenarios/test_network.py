@@ -178,13 +178,21 @@ def test_no_socket_of_this_machine_and_no_route_of_legion_answers_an_agent(legio
 
 @attack(Attacker.AGENT, Door.SANDBOX)
 def test_a_person_sees_what_holds_and_what_does_not(legion: Squad, project: Project):
-    found = {one.name: one.detail for one in legion.client.attack(Where(cwd=project.cwd)).findings}
-    assert len(found) > 20
-    assert set(found.values()) == {"held"}, found
-    with legion.with_settings(f'[sandbox]\nnetwork = "host"\nread = ["{project.repository.root}"]\n'):
-        opened = {one.name for one in legion.client.attack(Where(cwd=project.cwd)).findings if not one.ok}
-    assert "read your checkout" in opened
-    assert any(name.startswith("reach one of") for name in opened), opened
+    found = {one.name: one for one in legion.client.attack(Where(cwd=project.cwd)).findings}
+    tried = {name: one.detail for name, one in found.items() if one.known}
+    assert len(tried) >= 100
+    assert set(tried.values()) == {"held"}, {name: said for name, said in tried.items() if said != "held"}
+    opened = f'read = ["{project.repository.root}"]\nwrite = ["{legion.data.root}"]\n'
+    with legion.with_settings(f'[sandbox]\nnetwork = "host"\nsystem_calls = "all"\n{opened}'):
+        red = {one.name for one in legion.client.attack(Where(cwd=project.cwd)).findings if not one.ok}
+    assert {
+        *("read your checkout", "read Legion's token", "write to the hub's objects", "link an object of the hub"),
+        *("see the ports of this machine", "see a network card", "reach a port by IPv6"),
+        *("reach this machine as 2130706433", "reach this machine over SOCKS as localhost"),
+        *("run without a filter of system calls", "type into a terminal (TIOCSTI)", "call the kernel through a ring"),
+        *("handle faults of memory", "reach the host of a virtual machine"),
+    } <= red, red
+    assert any(name.startswith("reach one of") for name in red), red
 
 
 def test_services_that_a_project_names_are_proposed_and_tested(legion: Squad, tmp_path: Path):

@@ -55,7 +55,7 @@ MACHINES = {
         socket=41,
         refused=(
             *(165, 166, 155, 308),  # mount, umount2, pivot_root, setns
-            *(248, 249, 250),  # add_key, request_key, keyctl
+            *(248, 249, 250, 103),  # add_key, request_key, keyctl, syslog
             *(321, 298, 323),  # bpf, perf_event_open, userfaultfd
             *(246, 320, 175, 313, 176),  # kexec_load, kexec_file_load, init_module, finit_module, delete_module
             *(167, 168, 169, 304, 172, 173),  # swapon, swapoff, reboot, open_by_handle_at, iopl, ioperm
@@ -71,7 +71,7 @@ MACHINES = {
         socket=198,
         refused=(
             *(40, 39, 41, 268),  # mount, umount2, pivot_root, setns
-            *(217, 218, 219),  # add_key, request_key, keyctl
+            *(217, 218, 219, 116),  # add_key, request_key, keyctl, syslog
             *(280, 241, 282),  # bpf, perf_event_open, userfaultfd
             *(104, 294, 105, 273, 106),  # kexec_load, kexec_file_load, init_module, finit_module, delete_module
             *(224, 225, 142, 265),  # swapon, swapoff, reboot, open_by_handle_at

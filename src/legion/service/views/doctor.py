@@ -26,6 +26,7 @@ from legion.jobs.checks import red_checks
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import attack, command, sandbox, shell_variables
+from legion.jobs.workspace.attack import AttackResult
 from legion.jobs.workspace.save import worktree_name
 from legion.service.machines import listing
 from legion.service.projects import registry, trials
@@ -79,17 +80,17 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
 
 def attacked(context: Context, where: Where) -> Doctor:
     """What hostile commands reach from this project's sandbox."""
-    project = context.project_of(registry.find(context, where.cwd))
+    project, through = context.project_of(registry.find(context, where.cwd)), AttackResult.THROUGH
 
     def run(script: str, tree: Path) -> str:
         return command.run(context, project, name="attack", command=script, tree=tree, timeout=_ATTACK_PATIENCE).tail
 
     held = attack.attack(context, project, run)
     findings = [
-        DoctorFinding(name=name, ok=well, detail="held" if well else "got through", advice="")
-        for name, well in held.items()
+        DoctorFinding(name=name, ok=end is not through, detail=end.value, known=end is not AttackResult.UNTRIED)
+        for name, end in held.items()
     ]
-    return Doctor(ok=all(held.values()), findings=findings)
+    return Doctor(ok=through not in held.values(), findings=findings)
 
 
 def _git() -> DoctorFinding:
