@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import stat
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ import pytest
 from legion.domain.errors import BadInput
 from legion.gateway.access.provider import KeyFrom, KeySource, KeyStyle, Provider
 from tests.gateway.gateways import everything, started
-from tests.gateway.upstream import WHOLE, whole
+from tests.gateway.upstream import WHOLE, Upstream, whole
 
 SECRET = "sk-ant-planted-0123456789"
 
@@ -38,6 +41,81 @@ def test_the_real_key_takes_the_place_of_the_token(gateway, upstream, tmp_path, 
     (got,) = upstream.seen
     sent = {name.lower(): text for name, text in got.headers if name.lower() in ("x-api-key", "authorization")}
     assert sent == {header: value}
+
+
+def login(ends: float) -> str:
+    facts = {"accessToken": "oat-old", "refreshToken": "ort-old", "expiresAt": int(ends * 1000), "scopes": ["a", "b"]}
+    return json.dumps({"claudeAiOauth": {**facts, "subscriptionType": "max"}, "other": 1})
+
+
+def sent_keys(upstream) -> list[str]:
+    return [text for one in upstream.seen for name, text in one.headers if name.lower() == "authorization"]
+
+
+def test_a_login_of_claude_code_is_used_and_left_alone_as_long_as_it_is_good(gateway, upstream, tmp_path):
+    source = kept_in(tmp_path / ".credentials.json", login(time.time() + 3600))
+    before = (tmp_path / ".credentials.json").read_bytes()
+    gateway.provide(upstream.url, source, name="good", auth=KeyStyle.BEARER)
+    _, token = gateway.grant(provider="good")
+    gateway.ask(token)
+    assert sent_keys(upstream) == ["Bearer oat-old"]
+    assert (tmp_path / ".credentials.json").read_bytes() == before
+
+
+def test_a_login_that_ends_is_renewed_once_and_kept_for_the_person(gateway, upstream, tmp_path):
+    place = tmp_path / ".credentials.json"
+    source = kept_in(place, login(time.time() + 5))
+    given = {"access_token": "oat-new", "refresh_token": "ort-new", "expires_in": 28800}
+    asked = []
+
+    def renew(exchange):
+        asked.append(json.loads(exchange.body))
+        exchange.reply(200, json.dumps(given).encode())
+
+    renewal = Upstream()
+    renewal.script = renew
+    try:
+        provider = {"name": "ends", "auth": KeyStyle.BEARER, "token_url": f"{renewal.url}/token"}
+        gateway.provide(upstream.url, source, **provider)
+        _, token = gateway.grant(provider="ends")
+        for _ in range(3):
+            gateway.ask(token)
+    finally:
+        renewal.close()
+    assert sent_keys(upstream) == ["Bearer oat-new"] * 3
+    ((told),) = asked
+    assert (told["grant_type"], told["refresh_token"], told["scope"]) == ("refresh_token", "ort-old", "a b")
+    kept = json.loads(place.read_text())
+    assert kept["other"] == 1
+    mine = kept["claudeAiOauth"]
+    assert (mine["accessToken"], mine["refreshToken"], mine["subscriptionType"]) == ("oat-new", "ort-new", "max")
+    assert mine["expiresAt"] / 1000 == pytest.approx(time.time() + 28800, abs=600)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("content", "answer", "sentence"),
+    [
+        (login(0), 400, "was refused (400); run `claude` and log in again."),
+        (login(0), 200, "could not be renewed; check the network."),
+        ('{"oauth": 1}', 200, "holds neither a key nor a login of Claude Code; run `claude` and log in."),
+    ],
+)
+def test_a_login_that_cannot_be_used_is_said_in_one_sentence(gateway, upstream, tmp_path, content, answer, sentence):
+    source = kept_in(tmp_path / ".credentials.json", content)
+    renewal = Upstream()
+    renewal.script = lambda exchange: exchange.reply(answer, b"[]")
+    name = f"no{len(content)}-{answer}"
+    try:
+        gateway.provide(upstream.url, source, name=name, auth=KeyStyle.BEARER, token_url=renewal.url)
+        _, token = gateway.grant(provider=name)
+        status, _, said = gateway.refused(token)
+    finally:
+        renewal.close()
+    assert status == 400
+    assert said.endswith(sentence)
+    assert "oat-old" not in said
+    assert (tmp_path / ".credentials.json").read_text() == content
 
 
 def test_a_provider_that_asks_for_no_key_gets_none(gateway, upstream):

@@ -253,6 +253,35 @@ HIJACK = """
 """Ten thousand tokens are three cents. Claude Code alone learns of the limit of a person's own account."""
 
 
+PEEK = """
+    [[step]]
+    say = "I look for a login."
+    call = {tool = "Bash", input = {command = '''
+        (env; cat "$CLAUDE_CONFIG_DIR"/.cred* HOME/.claude/.cred*; grep -r planted "$CLAUDE_CONFIG_DIR") > seen.txt 2>&1
+    '''}}
+
+    [[step]]
+    say = "Done."
+"""
+
+
+def test_a_login_that_the_gateway_adds_is_not_in_reach_of_an_agent(tmp_path: Path):
+    home = tmp_path / "home"
+    login = home / ".claude/.credentials.json"
+    login.parent.mkdir(parents=True)
+    login.write_text(json.dumps(LOGIN))
+    login.chmod(0o600)
+    with company(tmp_path, provided=False, env={"HOME": str(home)}) as one:
+        one.told("provider", "add", "anthropic", "--url", one.stage.url, "--key-file", str(login))
+        one.script("peek", PEEK.replace("HOME", str(home)))
+        ticket = one.dispatch("peek", model="claude-sonnet-4-5")
+        one.project.until_settled(ticket)
+        assert one.project.ticket(ticket).access == "anthropic"
+        seen = one.project.kept(ticket, "seen.txt") or ""
+    assert "ANTHROPIC_BASE_URL=" in seen
+    assert "planted" not in seen
+
+
 def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_replaced(tmp_path: Path):
     home = tmp_path / "home"
     login = home / ".claude/.credentials.json"

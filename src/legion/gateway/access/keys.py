@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import json
 import os
 import re
 import stat
 import time
+import urllib.error
+import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.gateway.access.provider import KeyFrom, KeySource, Provider
-from legion.system import process
+from legion.gateway.json_text import UnreadableMessage, loads
+from legion.system import files, process
 
 _KEPT = 300.0
 _FAILURE_KEPT = 5.0
@@ -21,6 +26,12 @@ _FAILURE_KEPT = 5.0
 _SLOW = (KeyFrom.COMMAND, KeyFrom.KEYRING)
 _COMMAND_PATIENCE = 10.0
 _LONGEST = 16384
+_RENEWAL = "https://platform.claude.com/v1/oauth/token"
+_CLIENT = "9d1c250a-e61b-44d9-88ed-5944d1962f5e"
+"""Where and as which client Claude Code renews a login."""
+_RENEWAL_PATIENCE = 30.0
+_EARLY = 600.0
+"""Seconds before its end from which a login is renewed."""
 _VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -70,7 +81,8 @@ class Keys:
 
     async def _ask(self, provider: Provider, place: tuple[str, KeySource]) -> _Known:
         try:
-            known = _Known(await _look_up(provider), "", time.monotonic() + _KEPT)
+            key, lasts = await _look_up(provider)
+            known = _Known(key, "", time.monotonic() + min(lasts, _KEPT))
         except NoKey as missing:
             # A file or variable is read again at once, so that a fix works at once.
             kept = _FAILURE_KEPT if provider.key.origin in _SLOW else 0.0
@@ -79,11 +91,14 @@ class Keys:
         return known
 
 
-async def _look_up(provider: Provider) -> str:
-    source = provider.key
+async def _look_up(provider: Provider) -> tuple[str, float]:
+    """The key, and for how many seconds it is good."""
+    source, lasts = provider.key, _KEPT
     match source.origin:
         case KeyFrom.FILE:
             text = _from_file(source.where)
+            if text.lstrip().startswith("{"):
+                text, lasts = await asyncio.to_thread(_from_login, provider, text)
         case KeyFrom.ENV:
             text = os.environ.get(source.where, "")
         case KeyFrom.COMMAND:
@@ -95,7 +110,7 @@ async def _look_up(provider: Provider) -> str:
         raise NoKey(f"{_place(provider)} is empty; put the key there.")
     if not _VISIBLE.fullmatch(key):
         raise NoKey(f"{_place(provider)} holds more than the key; leave nothing but the key there.")
-    return key
+    return key, lasts
 
 
 def _place(provider: Provider) -> str:
@@ -125,6 +140,38 @@ def _from_file(where: str) -> str:
         return os.read(handle, _LONGEST).decode("utf-8", "replace")
     finally:
         os.close(handle)
+
+
+def _from_login(provider: Provider, text: str) -> tuple[str, float]:
+    """The token of a login of Claude Code, renewed shortly before it ends, and for how many seconds it is good."""
+    place = _place(provider)
+    try:
+        facts = loads(text.encode())
+        login = facts["claudeAiOauth"]
+        token, ends, renewal = str(login["accessToken"]), float(login["expiresAt"]) / 1000, str(login["refreshToken"])
+    except (UnreadableMessage, KeyError, TypeError, ValueError):
+        raise NoKey(f"{place} holds neither a key nor a login of Claude Code; run `claude` and log in.") from None
+    if (left := ends - time.time() - _EARLY) > 0:
+        return token, left
+    scopes = " ".join(map(str, login.get("scopes") or ()))
+    wanted = {"grant_type": "refresh_token", "refresh_token": renewal, "client_id": _CLIENT, "scope": scopes}
+    asked = urllib.request.Request(
+        provider.token_url or _RENEWAL, json.dumps(wanted).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(asked, timeout=_RENEWAL_PATIENCE) as answer:
+            given = loads(answer.read(_LONGEST))
+        token, lasts = str(given["access_token"]), float(given["expires_in"])
+        renewed = {"accessToken": token, "refreshToken": given.get("refresh_token", renewal)}
+    except urllib.error.HTTPError as refused:
+        refused.close()
+        raise NoKey(f"the login in {place} was refused ({refused.code}); run `claude` and log in again.") from None
+    except (OSError, UnreadableMessage, KeyError, TypeError, ValueError):
+        raise NoKey(f"the login in {place} could not be renewed; check the network.") from None
+    login |= {**renewed, "expiresAt": int((time.time() + lasts) * 1000)}
+    # The old one is used up: without this the person would have to log in again.
+    files.write_atomic(Path(provider.key.where).expanduser().resolve(), json.dumps(facts, indent=2))
+    return token, max(lasts - _EARLY, 1.0)
 
 
 def _from_command(argv: tuple[str, ...]) -> str:

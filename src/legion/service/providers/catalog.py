@@ -41,6 +41,8 @@ from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Provider
 _KEY = re.compile(r"[!-~]{1,16384}")
 _LONG_LIVED = "sk-ant-oat"
 """The prefix of tokens of `claude setup-token`."""
+_LOGIN = ".credentials.json"
+"""Where Claude Code keeps a login."""
 _SERVICE = "legion"
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -177,7 +179,7 @@ def _merged(context: Board, wanted: AddProvider, before: ProviderConfig | None) 
     kind = _kind(wanted.kind) if wanted.kind else usual
     if wanted.auth:
         auth = _auth(wanted.auth)
-    elif wanted.key.startswith(_LONG_LIVED):
+    elif wanted.key.startswith(_LONG_LIVED) or Path(wanted.key_file).name == _LOGIN:
         auth = ProviderAuth.OAUTH
     else:
         auth = before.auth if before else _usual_auth(kind, template)

@@ -258,7 +258,7 @@ def _model(context: Trees, needed: bool) -> DoctorFinding:
             name="model",
             ok=True,
             detail=f"by your own Claude login, which agents can read, {way.credentials}",
-            advice="`legion provider add anthropic` gives them access without the key",
+            advice=f"`legion provider add anthropic --key-file {way.credentials}` leaves it to the gateway alone",
         )
     (line,) = [line for line in catalog.listed(context).providers if line.name == way.provider]
     missing_key = line.found is False
