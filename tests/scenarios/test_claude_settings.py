@@ -279,7 +279,7 @@ def test_a_login_that_the_gateway_adds_is_not_in_reach_of_an_agent(tmp_path: Pat
         assert one.project.ticket(ticket).access == "anthropic"
         seen = one.project.kept(ticket, "seen.txt") or ""
     assert "ANTHROPIC_BASE_URL=" in seen
-    assert "planted" not in seen
+    assert "sk-ant-o" not in seen
 
 
 def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_replaced(tmp_path: Path):

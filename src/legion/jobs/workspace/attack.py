@@ -163,8 +163,9 @@ def attack(context: Trees, project: ProjectContext, run: Callable[[str, Path], s
             for number, case in enumerate(cases.values())
             if case.there
         ]
-        script = "\n".join(["command -v perl >/dev/null || echo no perl", *lines, "echo all were tried"])
-        said = run(script, tree).splitlines()
+        script = ["command -v perl >/dev/null || echo no perl", *lines, "echo all were tried"]
+        (tree / "try.sh").write_text("\n".join(script))
+        said = run("sh try.sh", tree).splitlines()
     complete = said[-1:] == ["all were tried"]
     results = {}
     for number, (what, case) in enumerate(cases.items()):
