@@ -42,6 +42,24 @@ def test_no_other_module_runs_git_on_a_worktree():
     assert not found, f"an agent may be writing there; take a LiveTree: {found}"
 
 
+STARTS = (
+    r"\b(?:import|from) (?:subprocess|pty|multiprocessing)\b|create_subprocess"
+    r"|\bos\.(?:system|popen|fork|exec\w+|spawn\w+|posix_spawn\w*)\("
+)
+
+
+def test_the_daemon_starts_programs_in_one_way_only():
+    """By `system/process.py` and what stands on it: a git of one's own would read a live tree outside the sandbox."""
+    rooms = ("api", "config", "daemon", "domain", "forge", "git", "jobs", "machine", "service", "store", "wire")
+    found = {
+        str(path.relative_to(SOURCE))
+        for path in files_with(STARTS, "src")
+        if path.relative_to(SOURCE).parts[0] in rooms
+    }
+    # The reader of the hub's objects, and a worker that starts anew as itself.
+    assert found == {"git/core/object_reader.py", "machine/worker.py"}
+
+
 def test_trees_without_a_sandbox_are_those_in_which_no_program_is_at_work():
     found = [
         str(path.relative_to(SOURCE))

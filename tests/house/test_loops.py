@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tests.support.codebase import SOURCE, files_with, place, tree
 
+ENDLESS = r"(itertools\.)?(count|cycle|repeat)\(|iter\(.*,"
 ROOMS = ("api", "daemon", "gateway", "jobs", "machine", "runner", "service", "store")
 OTHERS = {
     "jobs/scheduling/scheduler.py": "each decision catches everything, and is put off in the books of the scheduler",
@@ -40,4 +42,8 @@ def test_every_exception_above_still_has_a_thread():
 
 
 def repeats(function: ast.FunctionDef) -> bool:
-    return any(isinstance(node, ast.While) for node in ast.walk(function))
+    """Also `for` over what has no end."""
+    return any(
+        isinstance(node, ast.While) or (isinstance(node, ast.For) and re.match(ENDLESS, ast.unparse(node.iter)))
+        for node in ast.walk(function)
+    )

@@ -60,7 +60,9 @@ LISTED = {
     "from the table of the page's files": ("Path(folder, name)",),
 }
 KNOWN = {one for some in LISTED.values() for one in some}
-JOINS = {"joinpath", "with_name", "with_stem", "Path", "PurePath", "PosixPath", "os.path.join"}
+OPENS = {"open", "os.open", "io.open", "os.listdir", "os.scandir", "glob.glob"}
+"""By their whole names: `terminals.open` opens no file."""
+JOINS = {"glob", "rglob", "joinpath", "with_name", "with_stem", "Path", "PurePath", "PosixPath", "os.path.join"}
 
 
 def is_constant(part: ast.expr) -> bool:
@@ -79,9 +81,11 @@ def made(parsed: ast.AST) -> Iterator[ast.expr]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             if not is_constant(node.right) and not is_arithmetic(node):
                 yield node
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            yield ast.BinOp(node.target, node.op, node.value)
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func) if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            if name in JOINS or ast.unparse(node.func) in JOINS:
+            if name in JOINS or ast.unparse(node.func) in JOINS | OPENS:
                 of_a_row = all(isinstance(one, ast.Attribute) and one.attr in ROW_FOLDERS for one in node.args)
                 if node.args and not of_a_row and not all(map(is_constant, node.args)):
                     yield node
@@ -93,7 +97,9 @@ def found_in(parsed: ast.AST) -> list[str]:
 
 def rooms() -> list[Path]:
     return [
-        path for path in files_with(r"[Pp]ath| / ", "src") if path.relative_to(SOURCE).parts[0] in ("api", "service")
+        path
+        for path in files_with(r"[Pp]ath| /=? |open\(|glob\(|os\.(listdir|scandir)", "src")
+        if path.relative_to(SOURCE).parts[0] in ("api", "service")
     ]
 
 
@@ -115,6 +121,10 @@ def test_files_of_a_request_are_seen_by_the_rule():
         "folder.joinpath(name)",
         "os.path.join(folder, name)",
         "Path(f'/x/{name}')",
+        "folder /= name",
+        "open(f'{folder}/{name}')",
+        "os.open(name, os.O_RDONLY)",
+        "folder.glob(name)",
     ):
         assert found_in(ast.parse(code)), code
 
