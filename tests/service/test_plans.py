@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.plans.answer import parse_points
+from legion.domain.plans.draft import MalformedDraft
+from legion.domain.plans.plan import PlanSource
 from legion.domain.runs import Outcome
-from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Start
+from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Retry, Start, Stop
 from legion.jobs.plan import job, planner_run
+from legion.jobs.plan.result_conditions import read_what_is_over
 from legion.jobs.supervise.questions import settle_overdue
 from legion.store.board import goals, tickets
 from legion.store.work import runs
@@ -369,3 +374,61 @@ def test_an_estimate_comes_from_what_landed_and_says_how_wrong_it_was(desk: Offi
     made = planner.approve(page)
     with desk.context.store.read() as tx:
         assert goals.origin_of(tx, made.tickets["login"]) == (int(page.plan.id[1:]), "login")
+
+
+def lands(desk: Office, number: int) -> None:
+    with desk.context.store.write() as tx:
+        for step in (Start("c" * 40), Propose(Change(base="c" * 40, commit="d" * 40)), Prove(), Land("d" * 40)):
+            tickets.move(tx, number, step)
+
+
+def read_again(desk: Office) -> list[str]:
+    """Epics whose last readers were stored by now."""
+    read_what_is_over(desk.context)
+    with desk.context.store.read() as tx:
+        everything = goals.of_project(tx, 1)
+    return [one.epic for one in everything if one.source is PlanSource.READ]
+
+
+def test_a_goal_is_read_again_once_all_of_it_is_over_and_something_landed(desk: Office, planner: Planner):
+    page = planner.plan(TWO)
+    assert page.plan.id not in read_again(desk)
+    first = planner.approve(page, "schema").tickets["schema"]
+    lands(desk, first)
+    assert page.plan.id not in read_again(desk), "a part of the plan is not approved"
+    last = planner.approve(page).tickets["login"]
+    assert page.plan.id not in read_again(desk), "a ticket is open"
+    with desk.context.store.write() as tx:
+        tickets.move(tx, last, Fail("no"))
+    assert page.plan.id not in read_again(desk), "a person decides about a failed one"
+    with desk.context.store.write() as tx:
+        tickets.move(tx, last, Retry(""))
+        tickets.move(tx, last, Stop())
+    assert [read_again(desk).count(page.plan.id) for _ in range(2)] == [1, 1], "once"
+
+    none = planner.plan(TWO)
+    for number in planner.approve(none).tickets.values():
+        with desk.context.store.write() as tx:
+            tickets.move(tx, number, Stop())
+    assert none.plan.id not in read_again(desk), "nothing of it landed"
+
+
+POINT = {"text": "It holds", "state": "missing", "command": "test -f no"}
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"tickets": []}, 'no JSON object with the key "points"'),
+        ({"points": []}, "must be a list of 1 to 60 points"),
+        ({"points": [POINT]}, "a point is missing, and no ticket"),
+        ({"points": [POINT | {"state": "done"}], **TWO}, "every point is done"),
+        ({"points": [POINT | {"state": "perhaps"}]}, "needs a `text`, and a `state`"),
+        ({"points": [POINT | {"command": ""}]}, "point 1: give a `command`"),
+        ({"points": [7]}, "point 1 must be a table"),
+        ({"points": [POINT | {"text": 7}]}, "point 1: `text` must be a text"),
+    ],
+)
+def test_an_answer_of_a_last_reader_that_cannot_be_used_says_why(given: object, fault: str):
+    with pytest.raises(MalformedDraft, match=fault):
+        parse_points(json.dumps(given))

@@ -7,7 +7,7 @@ from legion.domain.notes import NoteKind
 from legion.domain.takeovers import Takeover, TakeoverStage
 from legion.domain.tickets.spec import LandingGate
 from legion.domain.tickets.ticket import State
-from legion.store.board import epics, notes, receipts, tickets
+from legion.store.board import epics, goals, notes, receipts, tickets
 from legion.store.database import schema
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, devices
@@ -93,6 +93,10 @@ def sums(tx: Transaction) -> None:
     assert tickets.counts(tx, 1)[State.DONE] == 1
 
 
+def last_reader(tx: Transaction) -> None:
+    assert [one.id for one in goals.unread(tx)] == [1]
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
@@ -105,5 +109,6 @@ KEPT = {
     "trusted_checks": trusted_check,
     "plain_names": plain_names,
     "sums": sums,
+    "last_readers": last_reader,
 }
 """The latest steps, in their order."""

@@ -56,6 +56,8 @@ class Point(Enum):
     PLAN_AFTER_LAUNCH = "jobs.plan.after-launch"
     PLAN_BEFORE_CONCLUDE = "jobs.plan.before-conclude"
     PLAN_AFTER_CONCLUDE = "jobs.plan.after-conclude"
+    READER_BEFORE_STORE = "jobs.reader.before-store"
+    READER_AFTER_STORE = "jobs.reader.after-store"
     MACHINE_PLACE_BEFORE_ROW = "jobs.machine-place.before-row"
     MACHINE_PLACE_AFTER_ROW = "jobs.machine-place.after-row"
     MACHINE_PLACE_AFTER_QUEUE = "jobs.machine-place.after-queue"

@@ -6,6 +6,7 @@ from dataclasses import field
 
 from legion.wire.bases import TextPiece
 from legion.wire.lazy import dataclass
+from legion.wire.plans import PlanLine
 from legion.wire.table import (
     LONGEST_WAIT,
     Count,
@@ -148,6 +149,8 @@ class WorkSummary:
     """Attempts that did not make it."""
     conflicts: int
     """Those of them that conflicted."""
+    goals: list[PlanLine] = field(default_factory=list)
+    """What last readers found of goals that are over."""
 
 
 class HistoryRows(Table):

@@ -58,7 +58,7 @@ class PlanLine:
     project: str
     goal: str
     state: str
-    """planning, asking, ready, faulty, partly, approved, failed or dropped."""
+    """planning, asking, ready, faulty, partly, approved, reached, failed or dropped."""
     source: str
     epic: str
     tickets: int
@@ -85,6 +85,10 @@ class PlanCriterionLine:
     why_not: str = ""
     tried: str = ""
     """What the proof said on the target: `red`, as it should, or `green`; else why it was not tried. Empty: a check."""
+    state: str = ""
+    """Of a point that a last reader read: `done`, `missing` or `different`."""
+    evidence: str = ""
+    """Where it can be seen, by the reader's words."""
 
 
 @dataclass(kw_only=True)
@@ -180,6 +184,8 @@ class PlanPage:
     """Its documents land in the repository."""
     documents: list[PlanDocumentLine] = field(default_factory=list)
     """Those that are written."""
+    points: list[PlanCriterionLine] = field(default_factory=list)
+    """What a last reader found: the goal, point by point, held against what landed."""
 
 
 @dataclass(kw_only=True)
@@ -263,6 +269,10 @@ class EpicPage(Waves):
     """Of the specifications that its plans start with; their documents are on the plan's page."""
     lands_when: str = ""
     """What its branch waits for, if a person asked to land it."""
+    points: list[PlanCriterionLine] = field(default_factory=list)
+    """What its last reader found, point by point."""
+    reader: str = ""
+    """The plan of that reader, with the tickets for what is missing."""
 
 
 @dataclass(kw_only=True)

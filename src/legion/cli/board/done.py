@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.row_command import row_command
+from legion.client.text.plans import plan_row
 from legion.client.text.rows import BLANK, Column, Columns, Row, head, listing, note, row
 from legion.client.text.states import style_of
 from legion.client.text.terminal import Cell, Colour, clock, count, duration
@@ -38,6 +39,9 @@ def _rows(found: WorkSummary, width: int) -> list[Row]:
     for name, tickets in groups:
         if tickets:
             made += [BLANK, head(f"{name}: {len(tickets)}"), *listing(IN_SHORT, tickets, width, indent=2)]
+    if found.goals:
+        lines = [line for one in found.goals for line in plan_row(one, width)]
+        made += [BLANK, head(f"Goals that were read again: {len(found.goals)}"), *lines]
     return [*made, BLANK, *_sums(found)]
 
 

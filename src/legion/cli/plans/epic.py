@@ -13,6 +13,7 @@ from legion.cli.base.progress import progress
 from legion.cli.base.shapes import EpicLine, EpicsShape
 from legion.cli.tickets.wait import exit_code, until_settled
 from legion.client.text.board import drawing
+from legion.client.text.plans import point_rows
 from legion.client.text.states import Group, style_of
 from legion.wire.board import Graph
 from legion.wire.errors import BadInput
@@ -178,6 +179,10 @@ def epic_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
         yield from _ticket_lines(page, screen)
     else:
         yield from (f"  {one.id} {one.state}" for one in page.plans)
+    if page.points:
+        yield screen.bold("What the last reader found")
+        yield from screen.rows(point_rows(page.points, screen.columns))
+        yield from screen.aside(f"`legion plan show {page.reader}` shows its plan for what is missing.")
 
 
 def _ticket_lines(page: EpicPage, screen: Screen) -> Iterator[str]:

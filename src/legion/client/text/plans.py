@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from legion.client.text.board import drawing
 from legion.client.text.questions import question_rows
@@ -19,7 +19,8 @@ KEY = "plan "
 APPROVABLE = ("ready", "faulty", "partly")
 COLOURS = {
     "planning": Colour.CYAN, "asking": Colour.YELLOW, "ready": Colour.GREEN, "faulty": Colour.RED,
-    "partly": Colour.GREEN, "approved": Colour.DIM, "failed": Colour.RED, "dropped": Colour.DIM,
+    "partly": Colour.GREEN, "approved": Colour.DIM, "reached": Colour.GREEN, "failed": Colour.RED,
+    "dropped": Colour.DIM,
 }  # fmt: skip
 _AUTHORS = {
     "planner": "a planner that read this repository, so its files may have put words there",
@@ -55,7 +56,7 @@ def why(plan: PlanLine) -> str:
     approved = f"{plan.approved} of {plan.tickets} approved"
     match plan.state:
         case "ready":
-            return f"ready, {left} to approve"
+            return f"ready, {left} to approve{f': {clean(plan.reason)}' if plan.reason else ''}"
         case "partly":
             return f"partly approved, {approved}"
         case "faulty":
@@ -104,6 +105,8 @@ def page_rows(
         made += paragraph(text, width, indent=2, colour=Colour.DIM)
     if page.summary and page.summary != plan.goal:
         made += [BLANK, *paragraph(page.summary, width, indent=2)]
+    if page.points:
+        made += [BLANK, head("What the last reader found"), *point_rows(page.points, width)]
     if page.findings:
         made += [BLANK, head(count(len(page.findings), "finding"))]
         for one in page.findings:
@@ -121,6 +124,20 @@ def page_rows(
         made += [line for one in page.questions for line in (BLANK, *question_rows(one, width, time.time()))]
         made += paragraph(_next(page), width, indent=2, colour=Colour.DIM)
     return made
+
+
+_STATES = {"done": Colour.GREEN, "missing": Colour.RED, "different": Colour.YELLOW}
+
+
+def point_rows(points: Sequence[PlanCriterionLine], width: int) -> list[Row]:
+    """The goal, point by point: its state, and what shows it."""
+    made: list[tuple[str, list[Cell]]] = []
+    for one in points:
+        said = {"green": "passes", "red": "fails"}.get(one.tried, f"not tried: {one.tried}" if one.tried else "a check")
+        shown = "; ".join(filter(None, (f"`{one.proof}` {said}" if one.proof else "", one.evidence)))
+        made.append(("", [Cell(one.state, _STATES.get(one.state, Colour.NONE)), Cell(clean(one.text))]))
+        made.append(("", [Cell(""), Cell(clean(shown), Colour.DIM)]))
+    return definitions(made, width, indent=2)
 
 
 def graph_of(page: PlanPage) -> Graph:

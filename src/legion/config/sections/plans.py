@@ -29,6 +29,9 @@ class PlanSettings:
     split: bool = flag(
         True, help="Whether a planner proposes several tickets in place of one that failed because it is too large."
     )
+    read_at_end: bool = flag(
+        True, help="Whether a last reader holds the goal against what landed, when its last ticket has ended."
+    )
     most_lines: int = whole(MOST_LINES, 1, 100_000, help="How many lines a planned ticket may be expected to change.")
     proof_seconds: int = whole(
         120, 0, 3600, help="Seconds in all for the proofs of a draft on the target, where each must fail. 0: not tried."

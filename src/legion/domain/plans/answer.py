@@ -1,4 +1,4 @@
-"""Reads a planner's final message: a plan, or the questions that it asks first. Only the last valid object counts."""
+"""Reads the final message of a planner, or of the last reader of an epic. Only the last valid object counts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from legion.domain.plans import draft
@@ -57,7 +58,7 @@ def _objects(text: str) -> Iterator[Mapping[str, Any]]:
             found, at = decoder.raw_decode(body, begin.end() - 1)
         except (json.JSONDecodeError, RecursionError):
             continue
-        if isinstance(found, dict) and {"tickets", "questions"} & found.keys():
+        if isinstance(found, dict) and {"tickets", "questions", "points"} & found.keys():
             yield found
 
 
@@ -84,3 +85,61 @@ def _question(given: object) -> PlanQuestion:
     if len({one.lower() for one in made}) < len(made):
         raise MalformedDraft("the proposals of a question must differ")
     return PlanQuestion(text=text.strip(), proposals=tuple(made))
+
+
+# What the last reader of an epic found: the goal, point by point, held against what landed.
+
+MOST_POINTS = 60
+LONGEST_POINT = 2000
+
+
+class PointState(Enum):
+    DONE = "done"
+    MISSING = "missing"
+    DIFFERENT = "different"
+    """It is reached, otherwise than was asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoalPoint:
+    """One thing that the goal or the specification asks for."""
+
+    text: str
+    state: PointState
+    evidence: str = ""
+    """Where it can be seen, by the reader's words."""
+    command: str = ""
+    """It passes on the target if the point is done; Legion runs it."""
+
+
+def parse_points(text: str) -> tuple[tuple[GoalPoint, ...], PlanDraft | None]:
+    """The points, and the plan for what is missing. Raises MalformedDraft with the first fault of the last object."""
+    found = [one for one in _objects(text) if "points" in one]
+    if not found:
+        raise MalformedDraft('the answer holds no JSON object with the key "points"')
+    given = dict(found[-1])
+    points = given.pop("points")
+    if not isinstance(points, list) or not 1 <= len(points) <= MOST_POINTS:
+        raise MalformedDraft(f"`points` must be a list of 1 to {MOST_POINTS} points")
+    made = tuple(_point(one, n) for n, one in enumerate(points, 1))
+    proposed = draft.read(given) if given.get("tickets") else None
+    if proposed is None and any(one.state is PointState.MISSING for one in made):
+        raise MalformedDraft("a point is missing, and no ticket in `tickets` brings it")
+    if proposed is not None and all(one.state is PointState.DONE for one in made):
+        raise MalformedDraft("every point is done, so `tickets` must be empty")
+    return made, proposed
+
+
+def _point(given: object, n: int) -> GoalPoint:
+    if not isinstance(given, Mapping):
+        raise MalformedDraft(f"point {n} must be a table with `text` and `state`, and is {shown(given)}")
+    texts = {name: given.get(name, "") for name in ("text", "state", "evidence", "command")}
+    if wrong := [name for name, one in texts.items() if not isinstance(one, str) or len(one) > LONGEST_POINT]:
+        raise MalformedDraft(f"point {n}: `{wrong[0]}` must be a text of at most {LONGEST_POINT} characters")
+    clean = {name: " ".join(one.replace("\0", "").split()) for name, one in texts.items()}
+    if clean["state"] not in [one.value for one in PointState] or not clean["text"]:
+        raise MalformedDraft(f"point {n} needs a `text`, and a `state` that is done, missing or different")
+    if not clean["evidence"] and not clean["command"]:
+        raise MalformedDraft(f"point {n}: give a `command` that shows it, or say in `evidence` where it can be seen")
+    state = PointState(clean.pop("state"))
+    return GoalPoint(state=state, **clean)

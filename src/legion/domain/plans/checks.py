@@ -13,6 +13,7 @@ from itertools import combinations
 
 from legion.domain.checks import cannot_run
 from legion.domain.errors import BadInput
+from legion.domain.plans.answer import GoalPoint, PointState
 from legion.domain.plans.draft import PlanDraft, PlanTicket, earlier
 from legion.domain.review.path_patterns import matches, meet
 from legion.domain.text import hidden_in, reveal
@@ -41,6 +42,8 @@ class FindingKind(Enum):
     """An open ticket says the same, or expects or makes the same file, and it does not come after that."""
     GOAL = "goal"
     """An older plan or epic that is not complete has this goal."""
+    POINT = "point"
+    """What a last reader says of a point of the goal is not what its command says."""
     HIDDEN = "hidden"
     """A text has characters or a comment that a screen does not show."""
     START = "start"
@@ -294,14 +297,31 @@ def _fault(proof: str, trial: ProofTrial, coming: Collection[str]) -> str:
     """
     if trial.exit_code == 0:
         return f"the proof `{proof}` proves nothing: it passes without the change"
-    said = trial.said.strip().splitlines()[-1:] or [f"exit code {trial.exit_code}"]
     # A part of a pipe that is no program does not decide its exit code.
     named = 127 if trial.exit_code else None
     if cannot_run(named, trial.said) or (
         trial.exit_code in _CANNOT_RUN and not any(path.rpartition("/")[2] in trial.said for path in coming)
     ):
-        return f"the proof `{proof}` cannot run: {said[0]}"
+        return f"the proof `{proof}` cannot run: {_last_line(trial)}"
     return ""
+
+
+def of_points(points: Sequence[GoalPoint], trials: Mapping[str, ProofTrial]) -> tuple[PlanFinding, ...]:
+    """Where a reader says something else than its own command, which was run on the target."""
+    found = []
+    for n, one in enumerate(points, 1):
+        trial = trials.get(one.command)
+        if trial is None or trial.exit_code is None or one.state is PointState.DIFFERENT:
+            continue
+        if (trial.exit_code == 0) is not (one.state is PointState.DONE):
+            ends = "passes" if trial.exit_code == 0 else f"fails: {_last_line(trial)}"
+            text = f"point {n} is said to be {one.state.value}, and its command `{one.command}` {ends}"
+            found.append(PlanFinding(kind=FindingKind.POINT, ticket="", text=text))
+    return tuple(found)
+
+
+def _last_line(trial: ProofTrial) -> str:
+    return (trial.said.strip().splitlines() or [f"exit code {trial.exit_code}"])[-1]
 
 
 def _proofs(ticket: PlanTicket, facts: PlanFacts, coming: Collection[str]) -> Iterator[PlanFinding]:

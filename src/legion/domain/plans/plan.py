@@ -3,6 +3,7 @@
     planning -> ready | faulty | failed      the planner's last valid answer, checked; faulty: findings are left
     planning -> asking -> planning           questions to the person, at most one round
     ready, faulty -> partly -> approved      a person approves some tickets, or all
+    planning -> reached                      of a last reader: nothing of the goal is missing
     ready, faulty, partly, failed -> planning    a person sends it back, or retries
     every open state -> dropped
 
@@ -19,7 +20,7 @@ from enum import Enum
 from statistics import median
 
 from legion.domain.errors import BadInput, StateConflict
-from legion.domain.plans.answer import PlanQuestion
+from legion.domain.plans.answer import GoalPoint, PlanQuestion, PointState
 from legion.domain.plans.checks import IMPOSSIBLE, OF_THE_PERSON, PlanFinding, ProofTrial
 from legion.domain.plans.draft import PlanDraft, keep_approved
 from legion.domain.runs import Outcome
@@ -43,6 +44,8 @@ class PlanState(Enum):
     PARTLY = "partly"
     """Some of its tickets are approved."""
     APPROVED = "approved"
+    REACHED = "reached"
+    """Its last reader found that nothing of the goal is missing."""
     FAILED = "failed"
     """There is no usable plan."""
     DROPPED = "dropped"
@@ -57,6 +60,8 @@ class PlanSource(Enum):
     EPIC = "epic"
     """An epic after something landed or failed."""
     TEMPLATE = "template"
+    READ = "read"
+    """An epic whose last ticket has ended: a reader holds its goal against what landed."""
 
 
 class PlanAuthor(Enum):
@@ -105,6 +110,10 @@ class GoalPlan:
     """The last valid one."""
     trials: Mapping[str, ProofTrial] = field(default_factory=dict)
     """By command: what its proofs said on the target."""
+    points: tuple[GoalPoint, ...] = ()
+    """What its reader found, point by point."""
+    reads: bool = False
+    """Its goal is held against what landed, once all its tickets have ended."""
     findings: tuple[PlanFinding, ...] = ()
     asked: tuple[str, ...] = ()
     """Keys of the questions that it waits for, or has asked."""
@@ -183,6 +192,32 @@ def answered(
     if moved.tries < ROUNDS and any(one.kind not in OF_THE_PERSON for one in findings):
         return replace(moved, reason=f"{count(len(findings), 'finding')}: it goes back to the planner")
     return settled(moved, approved, f"{count(len(findings), 'finding')} after {count(moved.tries, 'round')}")
+
+
+def was_read(
+    plan: GoalPlan,
+    points: tuple[GoalPoint, ...],
+    draft: PlanDraft | None,
+    findings: tuple[PlanFinding, ...],
+    approved: Collection[str],
+) -> GoalPlan:
+    """A reader held the goal against what landed; `draft` brings what is missing."""
+    found = replace(plan, points=points)
+    if draft is not None:
+        moved = answered(found, draft, findings, approved)
+        return moved if moved.state is PlanState.PLANNING else replace(moved, reason=said_of(points))
+    _refuse(plan, (PlanState.PLANNING,), "is not being read")
+    moved = replace(found, findings=findings, rounds=plan.rounds + 1, tries=plan.tries + 1, held_until=None)
+    if findings and moved.tries < ROUNDS:
+        return replace(moved, reason=f"{count(len(findings), 'finding')}: it goes back to the reader")
+    return replace(moved, state=PlanState.FAILED if findings else PlanState.REACHED, reason=said_of(points))
+
+
+def said_of(points: Sequence[GoalPoint]) -> str:
+    """In short: 3 of 4 points done, 1 missing."""
+    many = {state: sum(one.state is state for one in points) for state in PointState}
+    rest = [f"{number} {state.value}" for state, number in many.items() if number and state is not PointState.DONE]
+    return ", ".join([f"{many[PointState.DONE]} of {count(len(points), 'point')} done", *rest]) if points else ""
 
 
 def unusable(plan: GoalPlan, why: str, approved: Collection[str]) -> GoalPlan:
@@ -282,11 +317,15 @@ def approval(plan: GoalPlan, keys: Collection[str], approved: Collection[str]) -
     return wanted
 
 
-def approved_more(plan: GoalPlan, approved: Collection[str]) -> GoalPlan:
+_READ_AT_END = (PlanSource.GOAL, PlanSource.EPIC, PlanSource.READ)
+
+
+def approved_more(plan: GoalPlan, approved: Collection[str], *, read_at_end: bool = False) -> GoalPlan:
     """Some or all tickets are dispatched; `approved` holds all of them, earlier ones too."""
     assert plan.draft is not None, "a plan that can be approved has a draft"
     whole = set(plan.draft.keys) <= set(approved)
-    return replace(plan, state=PlanState.APPROVED if whole else PlanState.PARTLY)
+    reads = whole and read_at_end and plan.source in _READ_AT_END
+    return replace(plan, state=PlanState.APPROVED if whole else PlanState.PARTLY, reads=reads)
 
 
 def settled(plan: GoalPlan, approved: Collection[str], reason: str) -> GoalPlan:

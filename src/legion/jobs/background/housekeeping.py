@@ -30,7 +30,7 @@ from legion.jobs.landing import target
 from legion.jobs.landing.conflict_prediction import ConflictPredictor
 from legion.jobs.leader.notices import LeaderNotices
 from legion.jobs.loop import BackgroundLoop
-from legion.jobs.plan.result_conditions import ResultConditions
+from legion.jobs.plan.result_conditions import ResultConditions, read_what_is_over
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota, rewind_points, setup
 from legion.runner import launch
@@ -125,6 +125,7 @@ class Housekeeper(BackgroundLoop):
         yield "the claims of idle agents", lambda: look(self.context)
         yield "notices to leaders", self._leader_notices.look
         yield "conditions on results", self._result_conditions.look
+        yield "goals that are over", lambda: read_what_is_over(self.context)
         yield "proposed lessons", self._lesson_proposals.look
         yield "tidying", self._tidy_due
         yield "the queue of jobs", self._prune_queue

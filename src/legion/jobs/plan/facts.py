@@ -43,7 +43,7 @@ def checker(
     exists = file_finder(project, project.target)
     why_not = cannot_start(context, project, plan.team)
     limits = project.config.plans
-    trials = _tried(context, project, plan, draft)
+    trials = tried(context, project, plan, _of_draft(context, plan, draft))
     changed = _changed(context, project)
     checks = tuple(check.name for check in project.config.checks)
 
@@ -92,14 +92,18 @@ def _same_goal(tx: ReadTransaction, plan: GoalPlan, epics: Collection[str]) -> s
     return next((one.name for one in older if one.open or (one.epic or one.name) in epics), "")
 
 
-def _tried(context: Context, project: ProjectContext, plan: GoalPlan, draft: PlanDraft) -> dict[str, ProofTrial]:
-    """What each proof says on the target, where it must fail: nothing of the plan is done there yet.
+def _of_draft(context: Board, plan: GoalPlan, draft: PlanDraft) -> tuple[str, ...]:
+    with context.store.read() as tx:
+        return commands(draft, goals.dispatched(tx, plan.id))
+
+
+def tried(context: Context, project: ProjectContext, plan: GoalPlan, proofs: Collection[str]) -> dict[str, ProofTrial]:
+    """What each proof says on the target, where those of a draft must fail: nothing of the plan is done there yet.
 
     Only in a sandbox, since no person has approved these commands. One that was not tried says why.
     """
     tree, known = project.hub.tree_of(project.target), {check.command for check in project.config.checks}
-    with context.store.read() as tx:
-        wanted = [one for one in commands(draft, goals.dispatched(tx, plan.id)) if one not in known]
+    wanted = [one for one in proofs if one not in known]
     before = {one: plan.trials[one] for one in wanted if one in plan.trials and plan.trials[one].tree == tree}
     found = {command: one for command, one in before.items() if one.exit_code is not None}
     if (left := [one for one in wanted if one not in found]) and not project.config.plans.proof_seconds:

@@ -1,4 +1,4 @@
-"""The plan job: one round of a plan's planner. Its final message is read, checked and recorded.
+"""The plan job: one round of a planner, or of an epic's last reader. Its final message is read, checked and recorded.
 
 Steps, each of which may find its work done already: checkout, spec, runner, wait, check, conclude. The run's row is
 written in the transaction that claims the job. Findings stay with the plan, so the next decision starts the next round.
@@ -13,10 +13,10 @@ from pathlib import Path
 
 from legion.domain.errors import StateConflict
 from legion.domain.plans import plan as plans
-from legion.domain.plans.answer import OTHER, PlanQuestion, parse
-from legion.domain.plans.checks import PlanFacts, findings
+from legion.domain.plans.answer import OTHER, GoalPoint, PlanQuestion, parse, parse_points
+from legion.domain.plans.checks import PlanFacts, findings, of_points
 from legion.domain.plans.draft import MalformedDraft, PlanDraft, keep_approved
-from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanState
+from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, PlanState
 from legion.domain.plans.specification import SpecStage, fault, kept_files, with_documents
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
@@ -150,6 +150,10 @@ def read_answer(
     if stage is not None:
         return _read_document(context, planned, this_run, stage, message)
     try:
+        if planned.source is PlanSource.READ:
+            points, proposed = parse_points(message)
+            record = _found(context, project, planned, points, proposed, this_run)
+            return PlannerEnd(outcome=Outcome.FINISHED, detail=plans.said_of(points), record=record)
         answer = parse(message, may_ask=planned.may_ask)
     except MalformedDraft as wrong:
         record = _is_unusable(str(wrong), this_run)
@@ -223,6 +227,29 @@ def _proposes(check: Callable[[ReadTransaction, GoalPlan], PlanFacts], answer: P
         found = findings(whole, known)
         moved = goals.save(tx, plan, replace(plans.answered(plan, whole, found, known.approved), trials=known.trials))
         goals.record_round(tx, moved, PlanAuthor.PLANNER, run=this_run.id, findings=found)
+
+    return record
+
+
+def _found(
+    context: Context,
+    project: ProjectContext,
+    planned: GoalPlan,
+    points: tuple[GoalPoint, ...],
+    proposed: PlanDraft | None,
+    this_run: Run,
+) -> Record:
+    """Its commands are run before: the checker of a draft keeps what it finds tried already."""
+    trials = facts.tried(context, project, planned, [one.command for one in points if one.command])
+    check = proposed and facts.checker(context, project, replace(planned, trials=trials), proposed)
+
+    def record(tx: Transaction, plan: GoalPlan) -> None:
+        known = check(tx, plan) if check else None
+        whole = keep_approved(known.approved, plan.draft, proposed) if known and proposed else None
+        wrong = (*of_points(points, trials), *(findings(whole, known) if whole and known else ()))
+        read = plans.was_read(plan, points, whole, wrong, goals.dispatched(tx, plan.id))
+        moved = goals.save(tx, plan, replace(read, trials={**trials, **(known.trials if known else {})}))
+        goals.record_round(tx, moved, PlanAuthor.PLANNER, run=this_run.id, findings=wrong)
 
     return record
 

@@ -16,6 +16,7 @@ from legion.config.sections.limits import StartSettings
 from legion.domain.agents.agent import STANDING
 from legion.domain.agents.teams import Crew, RolePart, TeamStage
 from legion.domain.errors import LegionError
+from legion.domain.plans.plan import PlanSource
 from legion.domain.questions import Question, QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import PLANNER, Run, agent_seat, plan_seat
@@ -283,9 +284,11 @@ class _AccountResolver:
             )
 
     def plans(self) -> Iterator[ModelUser]:
-        wanted = self._context.user.planner
+        wanted, reader = self._context.user.planner, self._context.user.reviewer
         for one in goals.being_planned(self._tx):
-            seat = _RunPreview(driver=wanted.driver or CLAUDE, model=one.model or wanted.model, role=PLANNER)
+            own = reader if one.source is PlanSource.READ else wanted
+            driver, model = own.driver or wanted.driver or CLAUDE, one.model or own.model or wanted.model
+            seat = _RunPreview(driver=driver, model=model, role=PLANNER)
             if self._needs_model(one.project, seat):
                 accounts = self._accounts_of(seat)
                 yield ModelUser(

@@ -98,7 +98,8 @@ def carry_out(context: Trees, approval: Approval, by: Agent | None = None) -> Pl
             goals.dispatch(tx, plan.id, made.answer.keys, facts.estimated(project, tx, plan))
             for waiting in conversion.waiting(plan, made.answer.keys, numbers):
                 conditions.add(tx, waiting)
-            moved = goals.save(tx, current, plans.approved_more(current, tuple(numbers)))
+            more = plans.approved_more(current, tuple(numbers), read_at_end=project.config.plans.read_at_end)
+            moved = goals.save(tx, current, more)
             if moved.state is PlanState.APPROVED:
                 dropped = _removable(tx, plan)
                 for number in dropped:

@@ -81,6 +81,7 @@ def page(context: Trees, plan_id: int) -> PlanPage:
             notes=_notes(context, tx, project.record, plan) if plan.state is PlanState.PLANNING else [],
             spec=plan.spec,
             keep_docs=plan.keep_docs,
+            points=point_lines(plan),
             documents=[
                 PlanDocumentLine(stage=stage.value, text=text)
                 for stage, text in goals.documents_of(tx, plan_id).items()
@@ -135,9 +136,28 @@ def ticket_line(
     )
 
 
+def point_lines(plan: GoalPlan) -> list[PlanCriterionLine]:
+    """What a last reader found, and what Legion saw when it ran the commands."""
+    return [
+        PlanCriterionLine(
+            text=one.text,
+            proof=one.command,
+            tried=_tried(plan.trials.get(one.command)),
+            state=one.state.value,
+            evidence=one.evidence,
+        )
+        for one in plan.points
+    ]
+
+
 def _criterion(one: PlanCriterion, trial: ProofTrial | None) -> PlanCriterionLine:
-    said = "" if trial is None else trial.said if trial.exit_code is None else "red" if trial.exit_code else "green"
-    return PlanCriterionLine(text=one.text, proof=one.proof, why_not=one.why_not, tried=said)
+    return PlanCriterionLine(text=one.text, proof=one.proof, why_not=one.why_not, tried=_tried(trial))
+
+
+def _tried(trial: ProofTrial | None) -> str:
+    if trial is None:
+        return ""
+    return trial.said if trial.exit_code is None else "red" if trial.exit_code else "green"
 
 
 def finding_line(one: PlanFinding) -> PlanFindingLine:

@@ -45,6 +45,7 @@ def epic_page(context: Trees, cwd: str, name: str) -> EpicPage:
         of_plans = [usage.of_plan(tx, one.id) for one in planned]
         spent = total((*of_plans, *(usage.of_ticket(tx, ticket.id) for ticket in mine)))
         plans = [pages.line(tx, one) for one in planned]
+        read = [one for one in planned if one.points]
         shown = [lines.line(ticket) for ticket in mine]
         wanted = _wanted_session(tx, project, name)
         gate = epics.gates(tx).get((project.id, name))
@@ -66,6 +67,8 @@ def epic_page(context: Trees, cwd: str, name: str) -> EpicPage:
         plans=plans,
         stages=stages,
         lands_when=epic_branches.waits_for(context, *wanted, name) if wanted is not None else "",
+        points=pages.point_lines(read[-1]) if read else [],
+        reader=read[-1].name if read else "",
         waves=board.waves(edges),
         critical_path=board.critical_path(edges, cost),
     )
@@ -147,7 +150,9 @@ def _wanted_session(tx: ReadTransaction, project: Project, name: str) -> tuple[P
 
 
 def _plans(tx: ReadTransaction, project: Project, name: str) -> list[GoalPlan]:
-    return [one for one in goals.of_project(tx, project.id) if (one.epic or one.name) == name]
+    """Those of its own branch, too: its last reader works there."""
+    found = [one for id in _projects(tx, project, name) for one in goals.of_epic(tx, id, name)]
+    return sorted(found, key=lambda one: one.id)
 
 
 def _stages(tx: ReadTransaction, plan: GoalPlan) -> list[EpicStageLine]:

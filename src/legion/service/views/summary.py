@@ -7,12 +7,13 @@ from legion.domain.scheduling.usage import UsageBy, report, summed
 from legion.domain.tickets.ticket import Cause, ParkReason, State, Ticket
 from legion.jobs.supervise.usage import day_of
 from legion.jobs.trees import Trees
+from legion.service.plans import pages
 from legion.service.projects import registry
 from legion.service.views.status import ahead
 from legion.service.views.ticket_line import TicketLines
 from legion.service.views.usage import share_line
 from legion.store import events
-from legion.store.board import questions, tickets
+from legion.store.board import goals, questions, tickets
 from legion.store.work import usage
 from legion.wire.history import WorkSummary
 
@@ -39,6 +40,8 @@ def stretch(context: Trees, cwd: str, hours: float | None) -> WorkSummary:
         waiting = [one for one in live if one.id in asking or _waits(one)]
         lines = TicketLines(context, tx, [*live, *ended])
         moves = events.since(tx, project.id, EventKind.TICKET_MOVED, since)
+        read = [one for one in goals.of_project(tx, project.id) if one.points and one.moved_at >= since]
+        lines_of_goals = [pages.line(tx, one) for one in read]
         work = [one for one in usage.work(tx, project.id, since=since) if one.started_at >= since]
         spent = usage.spending(tx, project.id, first=work[0].run) if work else ()
     back = [event.data for event in moves if event.data.get("cause") and event.data.get("step") == "tryagain"]
@@ -57,6 +60,7 @@ def stretch(context: Trees, cwd: str, hours: float | None) -> WorkSummary:
         waiting=[lines.line(one) for one in waiting],
         open=len(live),
         to_collect=ahead(context, project),
+        goals=lines_of_goals,
         usage=share_line(summed(shares)),
         sent_back=len(back),
         conflicts=sum(1 for data in back if data["cause"] == Cause.CONFLICT.value),

@@ -12,6 +12,7 @@ from sqlalchemy import Row, bindparam, func, insert, literal_column, select, upd
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.plans import draft
+from legion.domain.plans.answer import GoalPoint, PointState
 from legion.domain.plans.checks import FindingKind, PlanFinding, ProofTrial
 from legion.domain.plans.plan import (
     DECIDABLE,
@@ -20,6 +21,7 @@ from legion.domain.plans.plan import (
     PastEstimate,
     PlanAuthor,
     PlanEstimate,
+    PlanSource,
     PlanState,
 )
 from legion.domain.plans.specification import SpecStage
@@ -121,6 +123,11 @@ def of_project(tx: ReadTransaction, project: int) -> tuple[GoalPlan, ...]:
     return tuple(_plan(row) for row in tx.execute(found))
 
 
+def of_epic(tx: ReadTransaction, project: int, epic: str) -> list[GoalPlan]:
+    """Those whose tickets belong to the epic, oldest first."""
+    return [one for one in of_project(tx, project) if (one.epic or one.name) == epic]
+
+
 def being_planned(tx: ReadTransaction) -> tuple[GoalPlan, ...]:
     """Those that need a planner now: the questions of none of them are open."""
     found = _WITH_PLANNER.all(tx)
@@ -129,6 +136,24 @@ def being_planned(tx: ReadTransaction) -> tuple[GoalPlan, ...]:
     still = select(asked.key).where(asked.key.in_(keys), asked.settled_at.is_(None))
     waiting = set(tx.execute(still).scalars()) if keys else set()
     return tuple(one for one in found if one.state is PlanState.PLANNING or waiting.isdisjoint(one.asked))
+
+
+def unread(tx: ReadTransaction) -> tuple[GoalPlan, ...]:
+    """Those whose goal is held against what landed, once all their tickets have ended."""
+    return _UNREAD.all(tx)
+
+
+def is_read(tx: ReadTransaction, epic: str) -> bool:
+    """Whether a last reader of the epic is at work, or will start."""
+    due = any((one.epic or one.name) == epic for one in unread(tx))
+    at_work = any(one.source is PlanSource.READ and one.epic == epic for one in being_planned(tx))
+    return due or at_work
+
+
+def was_taken_up(tx: Transaction, plans: Iterable[GoalPlan]) -> None:
+    """A reader of these goals was stored."""
+    numbers = [one.id for one in plans]
+    tx.execute(update(schema.plans).where(_TABLE.id.in_(numbers)).values(reads=False, version=_TABLE.version + 1))
 
 
 def undecided(tx: ReadTransaction, project: int | None = None) -> int:
@@ -214,12 +239,10 @@ def _took(tx: ReadTransaction, project: int) -> dict[int, LandedTicket]:
 
 def _values(plan: GoalPlan) -> dict[str, Any]:
     values = asdict(replace(plan, draft=None, findings=()))
-    trials = values.pop("trials")
-    return values | {
-        "draft": None if plan.draft is None else draft.record(plan.draft) | ({"trials": trials} if trials else {}),
-        "findings": _findings_json(plan.findings),
-        "asked": list(plan.asked),
-    }
+    more = {name: values.pop(name) for name in ("trials", "points")}
+    more["points"] = [one | {"state": one["state"].value} for one in more["points"]]
+    whole = {**(draft.record(plan.draft) if plan.draft else {}), **{name: one for name, one in more.items() if one}}
+    return values | {"draft": whole or None, "findings": _findings_json(plan.findings), "asked": list(plan.asked)}
 
 
 def _plan(row: Row[Any]) -> GoalPlan:
@@ -228,10 +251,11 @@ def _plan(row: Row[Any]) -> GoalPlan:
 
 def _made(values: Mapping[str, Any]) -> GoalPlan:
     drafted = dict(values["draft"] or {})
-    trials = drafted.pop("trials", {})
+    trials, points = drafted.pop("trials", {}), drafted.pop("points", [])
     read = {
         "draft": draft.read(drafted) if drafted else None,
         "trials": {command: ProofTrial(**one) for command, one in trials.items()},
+        "points": tuple(GoalPoint(**{**one, "state": PointState(one["state"])}) for one in points),
         "findings": _findings(values["findings"]),
         "asked": tuple(values["asked"]),
     }
@@ -240,6 +264,12 @@ def _made(values: Mapping[str, Any]) -> GoalPlan:
 
 _WITH_PLANNER = FixedQuery(
     select(schema.plans).where(literal_column("state IN ('planning', 'asking')")).order_by(_TABLE.id),
+    lambda row: _made(vars(row)),
+    remember=100,
+)
+
+_UNREAD = FixedQuery(
+    select(schema.plans).where(literal_column("reads = 1")).order_by(_TABLE.id),
     lambda row: _made(vars(row)),
     remember=100,
 )

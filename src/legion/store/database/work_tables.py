@@ -231,7 +231,7 @@ plans = Table(
     Column("held_until", Double),
     *required(Text, "conversation", "dispatcher"),
     *required(Double, "created_at", "moved_at"),
-    *required(Flag, "spec", "keep_docs"),
+    *required(Flag, "spec", "keep_docs", "reads"),
 )
 
 plan_documents = Table(

@@ -4,7 +4,7 @@ import { Acts, Badge, Facts, Hint, Items, Line, TicketRow, Trouble } from "../pa
 import { cwdOf, mayAct, useRead } from "../state.js";
 import { post } from "../api.js";
 import { spentOf, dollars, plural } from "../format.js";
-import { openPlan } from "./plans.js";
+import { openPlan, Points } from "./plans.js";
 
 const STAGES = { working: "busy", asking: "needs", done: "good", failed: "bad" };
 
@@ -42,6 +42,8 @@ export function Epic({ name }) {
       ${data.done} of ${plural(data.total, "ticket")} done
     </p>
     <${Items} name="Specification" of=${data.stages} row=${stage} /><${Facts} of=${facts} />
+    <${Points} of=${data.points} />
+    ${data.reader && html`<p><a href=${`#/plan/${data.reader}`}>${data.reader}</a>, its plan for what is missing</p>`}
     ${
       mayAct.value &&
       html`<${Acts} of=${acts}><${Line} label="Budget of the epic in dollars (0: none)" send=${limit} /></${Acts}>`

@@ -24,7 +24,15 @@ import { ago, spentOf, day, dollars, duration, plural } from "../format.js";
 import { Question } from "./inbox.js";
 import { Prose } from "../prose.js";
 
-const STATES = { planning: "busy", asking: "needs", ready: "good", faulty: "needs", partly: "good", failed: "bad" };
+const STATES = {
+  planning: "busy",
+  asking: "needs",
+  ready: "good",
+  faulty: "needs",
+  partly: "good",
+  reached: "good",
+  failed: "bad",
+};
 const ABOUT = /^(plan|ticket|question)\./;
 const PlanState = ({ of }) => html`<${Badge} of=${of} kind=${STATES[of]} />`;
 const numberOf = (id) => Number(id.slice(1));
@@ -101,12 +109,24 @@ export function Plan({ id }) {
     )}
     ${page.summary && html`<${Prose} text=${page.summary} />`}
     ${page.risks && html`<h2>Risks</h2><${Prose} text=${page.risks} />`}
-    <${Items} name="Findings" of=${page.findings} row=${finding} /><${Facts} of=${factsOf(page)} />
+    <${Points} of=${page.points} /><${Items} name="Findings" of=${page.findings} row=${finding} /><${Facts} of=${factsOf(page)} />
     ${page.tickets.map(
       (ticket) => html`<${Proposed} key=${ticket.key} one=${ticket} chain=${page.chain.includes(ticket.key)}
         chosen=${chosen.has(ticket.key)} choose=${() => toggle(ticket.key)} />`,
     )}
   </article>`;
+}
+
+const FOUND = { done: "good", missing: "bad", different: "needs" };
+const RAN = { green: "passes", red: "fails", "": "a check" };
+
+// The goal, point by point, as its last reader found it in what landed.
+export function Points({ of }) {
+  const point = ({ state, text, proof, tried, evidence }) =>
+    html`<${Badge} of=${state} kind=${FOUND[state]} /> ${text} ${""}
+      ${proof && html`<code>${proof}</code> <${Hint} of=${RAN[tried] ?? `not tried: ${tried}`} />`} ${""}
+      <${Hint} of=${evidence} />`;
+  return html`<${Items} name="What the last reader found" className="evidence" of=${of} row=${point} />`;
 }
 
 const Folded = ({ name, text }) => html`<details><summary>${name}</summary><${Prose} text=${text} /></details>`;
