@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from legion.domain.checks import cannot_run
+from legion.domain.checks import cannot_run, never_passes
 from legion.domain.plans.checks import BoardTicket, FindingKind, PlanFacts, ProofTrial, commands, findings
 from legion.domain.plans.draft import PlanCriterion, PlanDraft, PlanTicket
 from legion.domain.plans.plan import LandedTicket, PastEstimate, PlanEstimate, budget_share, estimate, longest_chain
@@ -235,6 +235,7 @@ DENIED = "sh: 1: ./x: Permission denied"
         ("make x", ProofTrial(exit_code=2, said="SyntaxError: invalid syntax"), ""),
         ("sleep 999", ProofTrial(exit_code=None), ""),
         ("not tried", None, ""),
+        ("exit 1", ProofTrial(exit_code=1), "`exit 1` can never pass as it stands"),
     ],
 )
 def test_a_proof_must_fail_on_the_target_by_its_own_verdict(proof, trial, fault):
@@ -247,3 +248,26 @@ def test_a_proof_must_fail_on_the_target_by_its_own_verdict(proof, trial, fault)
     faults = [(one.kind, one.ticket) for one in findings(draft, facts)]
     assert faults == ([(FindingKind.PROOF, "second")] if fault else [])
     assert all(fault in one.text for one in findings(draft, facts))
+
+
+@pytest.mark.parametrize(
+    ("command", "never"),
+    [
+        *[(one, True) for one in ("false", "exit 1", "exit 257", "test 1 = 2", "[ a = b ]", "! true", "! exit 0")],
+        *[
+            (one, True)
+            for one in ("pytest -q; exit 1", "make test && false", "touch x; false", "test 3 -lt 2", "exit 2; x")
+        ],
+        *[(one, False) for one in ("true", "exit 0", "exit 256", "test 1 = 1", "false || pytest", "pytest || false")],
+        *[
+            (one, False)
+            for one in ("pytest; false; ls", "test $X = 2", "false | cat", "if false; then x; fi", "! false")
+        ],
+        *[
+            (one, False)
+            for one in ("false\ntrue", "(false)", "test a -lt b", "echo 'exit 1'", "sh -c 'exit 1", "", "x & false")
+        ],
+    ],
+)
+def test_what_no_file_can_make_pass_is_known_without_running_it(command: str, never: bool):
+    assert never_passes(command) is never

@@ -134,7 +134,7 @@ def with_proofs(*commands: str) -> str:
 
 def test_proofs_of_a_draft_are_tried_on_the_target_and_what_proves_nothing_goes_back_to_the_planner(tmp_path: Path):
     (tmp_path / "gates").mkdir()
-    gates, blind = tmp_path / "gates", ("true", "no-such-program --now", "if", "touch README.txt; false")
+    gates, blind = tmp_path / "gates", ("true", "no-such-program --now", "if", "touch README.txt; grep -q x y")
     (gates / "blind.json").write_text(with_proofs(*blind))
     (gates / "good.json").write_text(with_proofs("test -f first.txt", "sh first.txt"))
     planner = f"""
@@ -148,7 +148,7 @@ def test_proofs_of_a_draft_are_tried_on_the_target_and_what_proves_nothing_goes_
         assert "the proof `true` proves nothing: it passes without the change" in said
         assert "the proof `no-such-program --now` cannot run" in said
         assert "the proof `if` cannot run" in said
-        assert "proof `touch README.txt; false`" not in said, "a proof that fails is a good one"
+        assert "proof `touch README.txt; grep -q x y`" not in said, "a proof that fails is a good one"
         assert project.repository.git("status", "--porcelain") == ""
 
 

@@ -27,7 +27,7 @@ def test_what_lands_has_a_green_proof_and_its_receipt_and_what_is_never_proven_f
     """
     proof = "grep -q 42 answer.txt || { echo the answer is $(cat answer.txt); exit 9; }"
     ticket = project.dispatch("the answer", agent, prove=[proof, "test -s answer.txt"])
-    unproven = project.dispatch("unproven", "touch unproven.txt", prove=["false"], max_attempts=2)
+    unproven = project.dispatch("unproven", "touch unproven.txt", prove=["grep -q 42 unproven.txt"], max_attempts=2)
     project.until_settled()
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt, page.ticket.unchecked) == ("done", 2, False)
@@ -36,7 +36,9 @@ def test_what_lands_has_a_green_proof_and_its_receipt_and_what_is_never_proven_f
     assert (proof, "green", 0) in seen
     assert ("test -s answer.txt", "green", 0) in seen
     assert ("sh check.sh", "green", 0) in seen
-    assert project.ticket(unproven).ticket.reason == "gave up after 2 attempts: checks failed: `false`"
+    assert (
+        project.ticket(unproven).ticket.reason == "gave up after 2 attempts: checks failed: `grep -q 42 unproven.txt`"
+    )
     assert project.landed("unproven.txt") is None
 
 
@@ -49,6 +51,11 @@ def test_a_proof_that_is_no_command_here_asks_after_the_first_attempt(project: P
     assert "its proof `no-such-program --all` cannot run" in asked.words
     legion.answer(asked.id, AnswerQuestion(choice="no"))
     assert "cannot run" in project.until(ticket, "failed").ticket.reason
+    never = project.dispatch("never proven", "touch never.txt", prove=["test -f never.txt && exit 1"], max_attempts=5)
+    assert project.until(never, "parked").ticket.attempt == 1
+    (asked,) = [one for one in legion.inbox().questions if one.ticket == never]
+    assert "`test -f never.txt && exit 1` can never pass" in asked.words
+    legion.answer(asked.id, AnswerQuestion(choice="no"))
     made = project.dispatch(
         "makes its proof", "[ $LEGION_ATTEMPT = 1 ] || echo true > run.sh; touch b", prove=["./run.sh"]
     )

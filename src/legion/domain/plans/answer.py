@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from legion.domain.plans import draft
 from legion.domain.plans.draft import MalformedDraft, PlanDraft, shown
+from legion.domain.text import count
 
 MOST_QUESTIONS = 5
 MOST_PROPOSALS = 6
@@ -143,3 +144,10 @@ def _point(given: object, n: int) -> GoalPoint:
         raise MalformedDraft(f"point {n}: give a `command` that shows it, or say in `evidence` where it can be seen")
     state = PointState(clean.pop("state"))
     return GoalPoint(state=state, **clean)
+
+
+def said_of(points: Sequence[GoalPoint]) -> str:
+    """In short: 3 of 4 points done, 1 missing."""
+    many = {state: sum(one.state is state for one in points) for state in PointState}
+    rest = [f"{number} {state.value}" for state, number in many.items() if number and state is not PointState.DONE]
+    return ", ".join([f"{many[PointState.DONE]} of {count(len(points), 'point')} done", *rest]) if points else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import combinations
 
-from legion.domain.checks import cannot_run
+from legion.domain.checks import cannot_run, never_passes
 from legion.domain.errors import BadInput
 from legion.domain.plans.answer import GoalPoint, PointState
 from legion.domain.plans.draft import PlanDraft, PlanTicket, earlier
@@ -335,7 +335,10 @@ def _proofs(ticket: PlanTicket, facts: PlanFacts, coming: Collection[str]) -> It
             text = f"no proof for {one.text!r}: add a command, `[check]`, or `why_not`"
             yield PlanFinding(kind=FindingKind.PROOF, ticket=ticket.key, text=text)
         trial = facts.trials.get(one.proof)
-        if trial is not None and (text := _fault(one.proof, trial, coming)):
+        if never_passes(one.proof):
+            text = f"the proof `{one.proof}` can never pass as it stands: no change decides it"
+            yield PlanFinding(kind=FindingKind.PROOF, ticket=ticket.key, text=text)
+        elif trial is not None and (text := _fault(one.proof, trial, coming)):
             yield PlanFinding(kind=FindingKind.PROOF, ticket=ticket.key, text=text)
 
 

@@ -20,7 +20,7 @@ from enum import Enum
 from statistics import median
 
 from legion.domain.errors import BadInput, StateConflict
-from legion.domain.plans.answer import GoalPoint, PlanQuestion, PointState
+from legion.domain.plans.answer import GoalPoint, PlanQuestion, said_of
 from legion.domain.plans.checks import IMPOSSIBLE, OF_THE_PERSON, PlanFinding, ProofTrial
 from legion.domain.plans.draft import PlanDraft, keep_approved
 from legion.domain.runs import Outcome
@@ -211,13 +211,6 @@ def was_read(
     if findings and moved.tries < ROUNDS:
         return replace(moved, reason=f"{count(len(findings), 'finding')}: it goes back to the reader")
     return replace(moved, state=PlanState.FAILED if findings else PlanState.REACHED, reason=said_of(points))
-
-
-def said_of(points: Sequence[GoalPoint]) -> str:
-    """In short: 3 of 4 points done, 1 missing."""
-    many = {state: sum(one.state is state for one in points) for state in PointState}
-    rest = [f"{number} {state.value}" for state, number in many.items() if number and state is not PointState.DONE]
-    return ", ".join([f"{many[PointState.DONE]} of {count(len(points), 'point')} done", *rest]) if points else ""
 
 
 def unusable(plan: GoalPlan, why: str, approved: Collection[str]) -> GoalPlan:

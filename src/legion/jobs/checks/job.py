@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from legion.domain.checks import Check, CheckResult, Receipt, cannot_run, what_failed
+from legion.domain.checks import Check, CheckResult, Receipt, cannot_run, never_passes, what_failed
 from legion.domain.errors import LegionError
 from legion.domain.events import EventKind
 from legion.domain.hooks import HookKind
@@ -204,16 +204,22 @@ def sent_back_for_conflict(
 def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
     """The next attempt starts from the tree that was red, so that the agent sees the same failure.
 
-    No attempt makes a proof run that is no command here: a person is asked.
+    No attempt makes a proof pass that is no command here, or that no file decides: a person is asked.
     """
     moved_on = ticket.change is not None and ticket.change.base != target
     ground = StartPoint(base=target, tree=tree) if moved_on else None
     with context.store.read() as tx:
         owners = tickets.get_many(tx, {one.ticket for one in tested.red if one.ticket not in (None, ticket.id)})
     why, report = what_failed(tested.red), feedback.checks_failed(tested.red, owners=owners)
-    own = [one for one in tested.red if one.command in ticket.spec.proofs and cannot_run(one.exit_code, one.tail)]
-    if own:
-        why = f"its proof `{own[0].command}` cannot run: {own[0].tail.strip().splitlines()[-1]}"
+    own = [one for one in tested.red if one.command in ticket.spec.proofs]
+    never = [f"`{one.command}` can never pass" for one in own if never_passes(one.command)]
+    never += [
+        f"`{one.command}` cannot run: {one.tail.strip().splitlines()[-1]}"
+        for one in own
+        if cannot_run(one.exit_code, one.tail)
+    ]
+    if never:
+        why = f"its proof {never[0]}"
         return Fail(why, report, ground, Cause.CHECKS, why=why, asks=True)
     return next_try(ticket, why, report, ground, Cause.CHECKS)
 

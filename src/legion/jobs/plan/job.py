@@ -13,7 +13,7 @@ from pathlib import Path
 
 from legion.domain.errors import StateConflict
 from legion.domain.plans import plan as plans
-from legion.domain.plans.answer import OTHER, GoalPoint, PlanQuestion, parse, parse_points
+from legion.domain.plans.answer import OTHER, GoalPoint, PlanQuestion, parse, parse_points, said_of
 from legion.domain.plans.checks import PlanFacts, findings, of_points
 from legion.domain.plans.draft import MalformedDraft, PlanDraft, keep_approved
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, PlanState
@@ -153,7 +153,7 @@ def read_answer(
         if planned.source is PlanSource.READ:
             points, proposed = parse_points(message)
             record = _found(context, project, planned, points, proposed, this_run)
-            return PlannerEnd(outcome=Outcome.FINISHED, detail=plans.said_of(points), record=record)
+            return PlannerEnd(outcome=Outcome.FINISHED, detail=said_of(points), record=record)
         answer = parse(message, may_ask=planned.may_ask)
     except MalformedDraft as wrong:
         record = _is_unusable(str(wrong), this_run)

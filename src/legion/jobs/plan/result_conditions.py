@@ -1,4 +1,4 @@
-"""What follows when tickets have ended: drafts whose condition on a result holds start, and goals are read again.
+"""Starts drafts whose condition on a result holds, and last readers of goals, when the tickets before have ended.
 
 A decision is one transaction: the ticket moves, and its condition is removed. Killed before it, the next look decides
 the same again.

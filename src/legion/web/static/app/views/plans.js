@@ -109,7 +109,8 @@ export function Plan({ id }) {
     )}
     ${page.summary && html`<${Prose} text=${page.summary} />`}
     ${page.risks && html`<h2>Risks</h2><${Prose} text=${page.risks} />`}
-    <${Points} of=${page.points} /><${Items} name="Findings" of=${page.findings} row=${finding} /><${Facts} of=${factsOf(page)} />
+    <${Points} of=${page.points} /><${Items} name="Findings" of=${page.findings} row=${finding} />
+    <${Facts} of=${factsOf(page)} />
     ${page.tickets.map(
       (ticket) => html`<${Proposed} key=${ticket.key} one=${ticket} chain=${page.chain.includes(ticket.key)}
         chosen=${chosen.has(ticket.key)} choose=${() => toggle(ticket.key)} />`,
