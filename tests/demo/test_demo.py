@@ -61,10 +61,13 @@ def test_it_shows_every_trouble_and_how_each_ended(tmp_path):
     assert tickets["export"]["runs"] == ["failed", "finished"]
     assert tickets["amounts"]["runs"] == []
     assert summary["red_receipts"] >= 1
+    read = [(point["state"], point["tried"]) for point in summary["points"]]
+    assert read == [("done", "green")] * 4 + [("missing", "red")]
+    assert "a last reader held the goal against what landed: 4 of 5 points done, 1 missing" in shown.stderr
     asked = [json.loads(line) for line in (folder / "rehearsal.jsonl").read_text().splitlines()]
     assert {line["kind"] for line in asked} <= {"scripted", "side", "count"}
     # All attempts of a ticket are one conversation.
-    assert len({line["conversation"] for line in asked}) == 7, "six tickets and the planner"
+    assert len({line["conversation"] for line in asked}) == 8, "six tickets, the planner and the last reader"
     assert summary["requests"] == sum(line["kind"] != "count" for line in asked)
     assert summary["tokens"] > 0
     assert summary["usd"] > 0

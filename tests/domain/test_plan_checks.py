@@ -256,7 +256,7 @@ def test_a_proof_must_fail_on_the_target_by_its_own_verdict(proof, trial, fault)
         *[(one, True) for one in ("false", "exit 1", "exit 257", "test 1 = 2", "[ a = b ]", "! true", "! exit 0")],
         *[
             (one, True)
-            for one in ("pytest -q; exit 1", "make test && false", "touch x; false", "test 3 -lt 2", "exit 2; x")
+            for one in ("pytest -q; exit 1", "make test && false", "touch x; false", "test 3 -eq 2", "exit 2; x")
         ],
         *[(one, False) for one in ("true", "exit 0", "exit 256", "test 1 = 1", "false || pytest", "pytest || false")],
         *[
@@ -265,7 +265,7 @@ def test_a_proof_must_fail_on_the_target_by_its_own_verdict(proof, trial, fault)
         ],
         *[
             (one, False)
-            for one in ("false\ntrue", "(false)", "test a -lt b", "echo 'exit 1'", "sh -c 'exit 1", "", "x & false")
+            for one in ("false\ntrue", "(false)", "test 1 -lt x", "echo 'exit 1'", "sh -c 'exit 1", "", "x & false")
         ],
     ],
 )

@@ -109,11 +109,11 @@ def test_claude_code_reads_what_landed(tmp_path: Path):
     """The real program, as it reads changes: with no tool to write with or to run something."""
     writer = "[drivers.writer]\nrun = \"sh -c 'echo 1 > one.txt'\"\n"
     with company(tmp_path, settings=writer, config=f'{CHECK}driver = "writer"\n') as here:
-        plan = json.dumps({"tickets": [ONE | {"text": "rehearsal: reading"}]})
+        plan = json.dumps({"tickets": [ONE]})
         here.script("plan", f"[[step]]\n{say(plan)}")
         read = 'call = {tool = "Read", input = {file_path = "{cwd}/one.txt"}}'
         wrote = 'call = {tool = "Write", input = {file_path = "{cwd}/two.txt", content = "2"}}'
-        here.script("reading", "\n".join(f"[[step]]\n{step}\n" for step in (read, wrote, say(HALF))))
+        here.script("last-reader", "\n".join(f"[[step]]\n{step}\n" for step in (read, wrote, say(HALF))))
         here.told("plan", "One file, then another. rehearsal: plan", "--approve")
         page = until_read(here.squad, here.project, 1, "ready", "failed", "faulty")
         assert [point.tried for point in page.points] == ["green", "red"], page

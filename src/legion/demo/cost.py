@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from legion.cli.base.output import count
@@ -31,22 +31,20 @@ class PlayCost:
         )
 
 
-def play_cost(running: ScratchLegion, ids: Iterable[int], *, plan: int | None = None) -> PlayCost:
-    """The cost of these tickets, and of the planner of their plan. Waits for the last request, which the gateway writes
-    after its answer.
-    """
+def play_cost(running: ScratchLegion, ids: Iterable[int], plans: Sequence[int] = ()) -> PlayCost:
+    """The cost of tickets, planner and last reader. Waits for the last request, which the gateway writes afterwards."""
     numbers = sorted(ids)
     asked = sum(line.kind is not RequestKind.COUNT for line in running.stage.lines())
     deadline = time.monotonic() + _PATIENCE
-    while (cost := _recorded(running, numbers, plan)).requests < asked and time.monotonic() < deadline:
+    while (cost := _recorded(running, numbers, plans)).requests < asked and time.monotonic() < deadline:
         time.sleep(_POLL)
     return cost
 
 
-def _recorded(running: ScratchLegion, ids: list[int], plan: int | None) -> PlayCost:
+def _recorded(running: ScratchLegion, ids: list[int], plans: Sequence[int]) -> PlayCost:
     legion = running.legion
     spent = [legion.ticket(number).usage for number in ids]
-    spent += [legion.plan_page(plan).usage] if plan is not None else []
+    spent += [legion.plan_page(plan).usage for plan in plans]
     used = [usage for usage in spent if usage is not None]
     return PlayCost(
         requests=sum(one.requests for one in used),

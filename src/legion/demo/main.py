@@ -1,4 +1,4 @@
-"""`legion demo`: prepares a repository, has a goal planned, kills one runner, collects and prints a summary."""
+"""`legion demo`: prepares a repository, has a goal planned, kills one runner, collects, and has the goal read again."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ GOAL = "Invoices know tax and discounts, print and export."
 SCRIPT = "goal"
 """The script of the planner's model: the goal names none, so it is the default one."""
 _PLANNING = ("planning", "asking")
+_READ = ("ready", "reached")
 
 
 def plan_goal(
@@ -117,6 +118,7 @@ class _Demo:
         self._parts = parts()
         self._planned = 0
         """The number of the plan."""
+        self._reader: PlanPage | None = None
         self._ids: dict[str, int] = {}
         self._claude = ""
         self._killed = False
@@ -131,6 +133,7 @@ class _Demo:
                 self._plan(events)
                 self._dispatch()
                 self._follow(events)
+                self._read(events)
             collected = self._collect()
             graph = self._legion.graph(self._cwd)
             return summarise(self._outcome(collected, graph)), graph
@@ -198,6 +201,19 @@ class _Demo:
                 self._problems.append(f"The demo was given up after {PATIENCE:.0f} s.")
                 return
 
+    def _read(self, events: EventFollower) -> None:
+        """Wait for what the last reader found; its plan for what is missing waits for a person."""
+        while self._printer.seconds < PATIENCE:
+            read = [one for one in self._legion.plans(self._cwd, all=True).plans if one.source == "read"]
+            if read and read[0].state not in _PLANNING:
+                self._reader = self._legion.plan_page(int(read[0].id.removeprefix("P")))
+                text = f"a last reader held the goal against what landed: {self._reader.plan.reason}"
+                self._printer.print_event(StoryLine(text, "done" if read[0].state in _READ else "failed"))
+                return
+            for _ in events.wait(TICK):
+                pass
+        self._problems.append("Nobody held the goal against what landed.")
+
     def _state(self) -> WaitState:
         return self._legion.wait(None, sorted(self._ids.values()), timeout=0)
 
@@ -235,7 +251,10 @@ class _Demo:
             stage=self._stage,
             sandbox=self._legion.status(self._cwd).daemon.sandbox,
             claude=self._claude,
-            spent=play_cost(self._running, self._ids.values(), plan=self._planned),
+            spent=play_cost(
+                self._running, self._ids.values(), [self._planned, *([self._planned + 1] * bool(self._reader))]
+            ),
+            points=self._reader.points if self._reader else [],
             seconds=self._printer.seconds,
             pages=pages,
             graph=graph,

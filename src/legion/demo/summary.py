@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from legion.cli.base.output import Cell, Colour, Screen, count, fine_duration, numbers, sanitize, state_cell
 from legion.client.text.board import drawing
+from legion.client.text.plans import point_rows
 from legion.demo.cost import PlayCost
 from legion.demo.stage import DemoFolder
 from legion.demo.tickets import DemoTicket, met_a_conflict
 from legion.wire.board import Graph
+from legion.wire.plans import PlanCriterionLine
 from legion.wire.projects import CollectResult
 from legion.wire.ticket_pages import TicketPage
 
@@ -60,6 +62,8 @@ class Summary:
     tokens: int
     usd: float
     tickets: list[TicketSummary]
+    points: list[PlanCriterionLine]
+    """What its last reader found of the goal."""
     edges: list[list[int]] = field(default_factory=list)
 
 
@@ -77,6 +81,7 @@ class DemoResult:
     verdicts: Sequence[str]
     """Verdicts of all receipts, those of batches included."""
     collected: CollectResult | None
+    points: list[PlanCriterionLine]
     problems: Sequence[str]
     """Problems found during the run."""
 
@@ -99,6 +104,7 @@ def summarise(outcome: DemoResult) -> Summary:
         tokens=outcome.spent.tokens,
         usd=outcome.spent.usd,
         tickets=[_ticket(part, page) for part, page in outcome.pages],
+        points=outcome.points,
         edges=outcome.graph.edges,
     )
 
@@ -157,6 +163,9 @@ def lines_of(summary: Summary, graph: Graph, screen: Screen) -> Iterable[str]:
     yield screen.bold("What happened")
     yield from _table(summary, screen)
     yield ""
+    yield screen.bold("What a last reader found of the goal: `legion status epic P1`")
+    yield from narrower.rows(point_rows(summary.points, narrower.columns))
+    yield ""
     yield from _totals(summary, screen)
     yield ""
     yield from _next_steps(summary, screen)
@@ -214,6 +223,7 @@ def _next_steps(summary: Summary, screen: Screen) -> Iterator[str]:
         ("git log --graph --oneline", f"{count(summary.commits, 'commit')} that Legion landed and collected"),
         ("../legion status", "the board; starts the demo's own daemon again"),
         ("../legion tui", "the same as a terminal UI: 2 is the board, Enter opens a ticket, q quits"),
+        ("../legion plan show P2", "the plan for what is missing of the goal; nothing of it has started"),
         ("../legion ticket 1", "its first failure, and the receipts"),
         ("../legion log 4", "what that agent wrote and did, before and after the kill"),
         ("../legion diff 3", "a change"),

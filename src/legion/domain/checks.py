@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -124,72 +123,44 @@ def cannot_run(exit_code: int | None, said: str) -> bool:
 
 
 _CONSTANTS = {"true": True, ":": True, "false": False}
-_COMPARED: dict[str, Callable[[str, str], bool]] = {
-    "=": str.__eq__,
-    "==": str.__eq__,
-    "!=": str.__ne__,
-    "-eq": lambda one, other: int(one) == int(other),
-    "-ne": lambda one, other: int(one) != int(other),
-    "-lt": lambda one, other: int(one) < int(other),
-    "-gt": lambda one, other: int(one) > int(other),
-    "-le": lambda one, other: int(one) <= int(other),
-    "-ge": lambda one, other: int(one) >= int(other),
-}
-_SEPARATORS = (";", "&&", "||")
+_COMPARED = {"=": True, "==": True, "-eq": True, "!=": False, "-ne": False}
+"""What `test` says of two equal words."""
 
 
 def never_passes(command: str) -> bool:
     """Whether no file at all can make it pass: `false`, `exit 1`, `test 1 = 2`, and what ends with such."""
-    if "\n" in command:
-        return False
     try:
         words = list(shlex.shlex(command, posix=True, punctuation_chars=";&|<>()"))
     except ValueError:
         return False
-    if not words or any(word in ("|", "&", "(", ")") or set(word) & set("$`*?[{") - {"["} for word in words):
+    if "\n" in command or any(word in ("|", "&", "(", ")") or set(word) & set("$`*?{") for word in words):
         return False
-    passes, at, operator = _Ending.OPEN, [], ";"
+    passes: bool | None = None
+    operator, at = ";", list[str]()
     for word in (*words, ";"):
-        if word not in _SEPARATORS:
+        if word not in (";", "&&", "||"):
             at.append(word)
             continue
-        ends, does_exit = _ends(at)
-        passes = _joined(passes, operator, ends)
-        if does_exit and operator == ";":
+        ends = _ends(at)
+        decides = operator == "||"
+        if operator == ";" or ends is decides or passes is (not decides):
+            passes = ends
+        if at[:1] == ["exit"] and operator == ";":
             break
-        at, operator = [], word
-    return passes is _Ending.FAILS
+        operator, at = word, []
+    return passes is False
 
 
-class _Ending(Enum):
-    PASSES = "passes"
-    FAILS = "fails"
-    OPEN = "open"
-
-
-def _joined(first: _Ending, operator: str, then: _Ending) -> _Ending:
-    if operator == ";":
-        return then
-    decides = _Ending.FAILS if operator == "&&" else _Ending.PASSES
-    if decides in (first, then):
-        return decides
-    return then if first is not _Ending.OPEN else _Ending.OPEN
-
-
-def _ends(words: list[str]) -> tuple[_Ending, bool]:
-    """What is known of a simple command, and whether the shell ends with it."""
-    if not words:
-        return _Ending.OPEN, False
-    if words[0] == "!":
-        inner, does_exit = _ends(words[1:])
-        turned = {_Ending.PASSES: _Ending.FAILS, _Ending.FAILS: _Ending.PASSES}
-        return turned.get(inner, _Ending.OPEN), does_exit
-    name, *rest = words
-    if name == "exit" and len(rest) == 1 and rest[0].isdigit():
-        return _Ending.FAILS if int(rest[0]) % 256 else _Ending.PASSES, True
-    known = _CONSTANTS.get(name)
-    if name in ("test", "["):
-        rest = rest[:-1] if name == "[" else rest
-        with suppress(ValueError):
-            known = _COMPARED[rest[1]](rest[0], rest[2]) if len(rest) == 3 and rest[1] in _COMPARED else None
-    return (_Ending.OPEN if known is None else _Ending.PASSES if known else _Ending.FAILS), False
+def _ends(words: list[str]) -> bool | None:
+    """Whether a simple command passes, where no file decides that."""
+    match words:
+        case ["!", *rest]:
+            inner = _ends(rest)
+            return None if inner is None else not inner
+        case ["exit", number] if number.isdigit():
+            return int(number) % 256 == 0
+        case ["test", one, sign, other] | ["[", one, sign, other, "]"] if sign in _COMPARED:
+            return (one == other) is _COMPARED[sign]
+        case [name, *_]:
+            return _CONSTANTS.get(name)
+    return None

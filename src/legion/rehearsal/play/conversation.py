@@ -15,6 +15,8 @@ from legion.rehearsal.script.script import Step
 # A pattern that starts with plain letters is fast in the long texts around a conversation.
 _MARKER = re.compile(r"rehearsal: ([a-z0-9][a-z0-9_-]*)")
 _HEADING = re.compile(r"^# Ticket (\d+): (.*)$", re.MULTILINE)
+_READS, LAST_READER = "# What became of this goal?", "last-reader"
+"""Its prompt quotes tickets, which name scripts of their own, so it has one by this name."""
 _ATTEMPT = re.compile(r"This is attempt (\d+)")
 _FILLER = "No response requested."
 """Inserted by Claude Code as the model's turn when it resumes a conversation that was cut off in a tool."""
@@ -60,7 +62,7 @@ def part(request: IncomingRequest) -> ScriptPosition:
         # A copy of a conversation says where it works now.
         facts["cwd"] = folders[-1].strip()
     return ScriptPosition(
-        script=(_MARKER.findall(everything) or [None])[-1],
+        script=LAST_READER if _READS in briefing else (_MARKER.findall(everything) or [None])[-1],
         briefing=briefing,
         ticket=next((text for _, text in reversed(texts) if _headings(text)), ""),
         attempt=int(attempt),
