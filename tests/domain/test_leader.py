@@ -50,7 +50,7 @@ def board(live: int, state: State | None = None) -> BoardFacts:
 def test_a_digest_stays_below_its_limit_whatever_the_board_is(live: int, state: State | None):
     text = digest(board(live, state))
     assert len(text) <= LONGEST
-    assert tokens_at_most(text) < 1500
+    assert tokens_at_most(text) < 1000
 
 
 def test_a_digest_names_what_may_need_the_leader_and_counts_the_rest():

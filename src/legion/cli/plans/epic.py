@@ -182,7 +182,7 @@ def epic_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
     if page.points:
         yield screen.bold("What the last reader found")
         yield from screen.rows(point_rows(page.points, screen.columns))
-        yield from screen.aside(f"`legion plan show {page.reader}` shows its plan for what is missing.")
+        yield from screen.aside(f"Its plan: `legion plan show {page.reader}`.")
 
 
 def _ticket_lines(page: EpicPage, screen: Screen) -> Iterator[str]:

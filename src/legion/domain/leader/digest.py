@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from legion.domain.tickets.ticket import State
 
-LONGEST = 3800
+LONGEST = 2400
 """Characters of a digest."""
-_TITLE, _REASON = 44, 70
-_MOST = {"failed": 10, "parked": 10, "asked": 8, "at work": 8, "plans": 8, "lessons": 20}
+_TITLE, _REASON = 40, 56
+_MOST = {"failed": 5, "parked": 5, "asked": 8, "at work": 5, "plans": 4, "lessons": 12}
+_RANGES = 10
 _AT_WORK = (State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING)
 
 
@@ -107,7 +108,7 @@ def _counts(facts: BoardFacts) -> str:
 
 
 def _numbers(label: str, numbers: Iterable[int]) -> list[str]:
-    shown = ranges(numbers)
+    shown = _some(ranges(numbers).split(", "), _RANGES)
     return [f"{label.capitalize()}: {shown}."] if shown else []
 
 
@@ -118,7 +119,7 @@ def _listed(label: str, tickets: Sequence[TicketFact]) -> list[str]:
     most = _MOST[label]
     own, rest = tickets[-most:], tickets[:-most]
     lines = [f"{label.capitalize()}:", *(f"- {_ticket(one)}" for one in own)]
-    return [*lines, f"- and {ranges(one.id for one in rest)}"] if rest else lines
+    return [*lines, f"- and {_some(ranges(one.id for one in rest).split(', '), _RANGES)}"] if rest else lines
 
 
 def _ticket(one: TicketFact) -> str:

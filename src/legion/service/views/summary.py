@@ -40,7 +40,7 @@ def stretch(context: Trees, cwd: str, hours: float | None) -> WorkSummary:
         waiting = [one for one in live if one.id in asking or _waits(one)]
         lines = TicketLines(context, tx, [*live, *ended])
         moves = events.since(tx, project.id, EventKind.TICKET_MOVED, since)
-        read = [one for one in goals.of_project(tx, project.id) if one.points and one.moved_at >= since]
+        read = [one for one in goals.of_project(tx, project.id) if one.points and (one.moved_at >= since or one.open)]
         lines_of_goals = [pages.line(tx, one) for one in read]
         work = [one for one in usage.work(tx, project.id, since=since) if one.started_at >= since]
         spent = usage.spending(tx, project.id, first=work[0].run) if work else ()
