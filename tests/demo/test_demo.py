@@ -15,6 +15,7 @@ import pytest
 from legion.demo.main import GOAL, SCRIPT
 from legion.demo.stage import SCRIPTS
 from legion.demo.tickets import parts, script_marker
+from legion.rehearsal.play.conversation import LAST_READER
 from legion.rehearsal.script import parser
 from tests.demo.person import PATIENCE, environment, git, living, run_forked
 from tests.support.stand_in import build
@@ -148,7 +149,7 @@ def test_an_interrupted_demo_restores_the_terminal_and_leaves_nothing_running(tm
 def test_every_ticket_with_an_agent_has_a_script_of_its_own():
     scripts = parser.read_all(SCRIPTS)
     named = [part.ticket.context for part in parts() if not part.ticket.checkpoint]
-    assert sorted(named) == sorted(script_marker(name) for name in scripts if name != SCRIPT)
+    assert sorted(named) == sorted(script_marker(name) for name in scripts if name not in (SCRIPT, LAST_READER))
 
 
 def test_the_scripted_plan_has_the_tickets_whose_course_is_expected():

@@ -212,7 +212,7 @@ class _Demo:
                 return
             for _ in events.wait(TICK):
                 pass
-        self._problems.append("Nobody held the goal against what landed.")
+        self._problems.append("No last reader held the goal against what landed.")
 
     def _state(self) -> WaitState:
         return self._legion.wait(None, sorted(self._ids.values()), timeout=0)
