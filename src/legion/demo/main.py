@@ -30,7 +30,6 @@ GOAL = "Invoices know tax and discounts, print and export."
 SCRIPT = "goal"
 """The script of the planner's model: the goal names none, so it is the default one."""
 _PLANNING = ("planning", "asking")
-_READ = ("ready", "reached")
 
 
 def plan_goal(
@@ -208,7 +207,7 @@ class _Demo:
             if read and read[0].state not in _PLANNING:
                 self._reader = self._legion.plan_page(int(read[0].id.removeprefix("P")))
                 text = f"a last reader held the goal against what landed: {self._reader.plan.reason}"
-                self._printer.print_event(StoryLine(text, "done" if read[0].state in _READ else "failed"))
+                self._printer.print_event(StoryLine(text, "done" if self._reader.points else "failed"))
                 return
             for _ in events.wait(TICK):
                 pass

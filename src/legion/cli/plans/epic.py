@@ -86,19 +86,18 @@ def epic(
         return 0
     if gate is not None:
         wanted = EpicGate(cwd=call.cwd, epic=name, gate="" if gate == "project" else gate)
-        gated = call.legion().epic_gate(wanted)
-        call.answer(gated, lambda: epic_lines(gated, call.screen))
-        return 0
+        return _show(call, call.legion().epic_gate(wanted))
     if stop:
         acted = call.legion().stop_epic(NamedEpic(cwd=call.cwd, epic=name))
         call.answer(acted, lambda: [sanitize(acted.message)])
         return 0
     if budget is not None:
-        page = call.legion().epic_budget(EpicBudget(cwd=call.cwd, epic=name, usd=budget))
-        call.answer(page, lambda: epic_lines(page, call.screen))
-        return 0
+        return _show(call, call.legion().epic_budget(EpicBudget(cwd=call.cwd, epic=name, usd=budget)))
     code = _watch(call, name) if watch else 0
-    page = call.legion().epic(call.cwd, name)
+    return _show(call, call.legion().epic(call.cwd, name), code)
+
+
+def _show(call: CommandCall, page: EpicPage, code: int = 0) -> int:
     call.answer(page, lambda: epic_lines(page, call.screen))
     return code
 

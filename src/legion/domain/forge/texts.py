@@ -41,8 +41,6 @@ class PullFacts:
     usd: float | None = None
     parts: Sequence[str] = ()
     """The tickets of an epic that is one pull request."""
-    points: Sequence[str] = ()
-    """What its last reader found."""
 
 
 def pull_key(ticket: int) -> str:
@@ -61,7 +59,6 @@ def pull_body(facts: PullFacts) -> str:
         closes,
         _section("Asked", fenced([_cut(asked_in(facts.asked), _MOST_ASKED)])),
         _section("Tickets of this epic", fenced(facts.parts)),
-        _section("Its goal, as its last reader found it", fenced(facts.points)),
         _section("Done, as its agent reports it (a claim)", fenced([_cut(facts.done, _MOST_ASKED)])),
         _section("Checked on exactly this commit", [*unchecked, *_checks(facts.checks)]),
         _section("Proven criteria", fenced(facts.proven)),

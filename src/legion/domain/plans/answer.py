@@ -113,8 +113,12 @@ class GoalPoint:
     """It passes on the target if the point is done; Legion runs it."""
 
 
-def parse_points(text: str) -> tuple[tuple[GoalPoint, ...], PlanDraft | None]:
-    """The points, and the plan for what is missing. Raises MalformedDraft with the first fault of the last object."""
+Reading = tuple[tuple[GoalPoint, ...], PlanDraft | None]
+"""The points, and the plan for what is missing."""
+
+
+def parse_points(text: str) -> Reading:
+    """Raises MalformedDraft with the first fault of the last object."""
     found = [one for one in _objects(text) if "points" in one]
     if not found:
         raise MalformedDraft('the answer holds no JSON object with the key "points"')

@@ -45,7 +45,7 @@ from legion.jobs.forge.notices import digest
 from legion.jobs.supervise.outcome import first_paths
 from legion.jobs.trees import ProjectContext
 from legion.store import epic_sessions, events
-from legion.store.board import forges, goals, receipts, tickets, verdicts
+from legion.store.board import forges, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import usage
 
@@ -314,7 +314,6 @@ def gather(context: Board, project: ProjectContext, ticket: Ticket, commit: str)
         history = events.of_ticket(tx, ticket.id)
         reports = [one for one in history if one.kind is EventKind.TICKET_REPORTED]
         parts = _parts(tx, ticket)
-        points = _points(tx, ticket)
         claims = [forges.claim_of_ticket(tx, one.id) for one in (ticket, *parts)]
         reviews = (*reviews, *(one for part in parts for one in verdicts.of_ticket(tx, part.id)))
         spent = total(usage.of_ticket(tx, one.id) for one in (ticket, *parts))
@@ -343,7 +342,6 @@ def gather(context: Board, project: ProjectContext, ticket: Ticket, commit: str)
         attempts=ticket.attempt,
         usd=spent.usd if spent.requests else None,
         parts=[f"ticket {part.id}: {part.spec.title}" for part in parts],
-        points=points,
     )
 
 
@@ -352,17 +350,6 @@ def _parts(tx: ReadTransaction, ticket: Ticket) -> tuple[Ticket, ...]:
     session = epic_sessions.session_behind(tx, ticket.project, ticket.id, ticket.spec.epic)
     found = tickets.of_epic(tx, session.id, ticket.spec.epic) if session is not None else ()
     return tuple(one for one in found if one.landed is not None)
-
-
-def _points(tx: ReadTransaction, ticket: Ticket) -> list[str]:
-    """What the last reader of the epic found whose branch this ticket lands."""
-    session = epic_sessions.session_behind(tx, ticket.project, ticket.id, ticket.spec.epic)
-    read = [one for one in goals.of_epic(tx, session.id, ticket.spec.epic) if one.points] if session else []
-    found = [(one, read[-1].trials.get(one.command)) for one in read[-1].points] if read else []
-    return [
-        f"{one.state.value}: {one.text}" + (f" (`{one.command}` passes)" if trial and trial.exit_code == 0 else "")
-        for one, trial in found
-    ]
 
 
 def _unproven(part: Ticket) -> list[str]:

@@ -43,7 +43,9 @@ def checker(
     exists = file_finder(project, project.target)
     why_not = cannot_start(context, project, plan.team)
     limits = project.config.plans
-    trials = tried(context, project, plan, _of_draft(context, plan, draft))
+    with context.store.read() as tx:
+        proofs = commands(draft, goals.dispatched(tx, plan.id))
+    trials = tried(context, project, plan, proofs)
     changed = _changed(context, project)
     checks = tuple(check.name for check in project.config.checks)
 
@@ -90,11 +92,6 @@ def _same_goal(tx: ReadTransaction, plan: GoalPlan, epics: Collection[str]) -> s
     wanted = words_of(plan.goal)
     older = (one for one in goals.of_project(tx, plan.project) if one.id < plan.id and words_of(one.goal) == wanted)
     return next((one.name for one in older if one.open or (one.epic or one.name) in epics), "")
-
-
-def _of_draft(context: Board, plan: GoalPlan, draft: PlanDraft) -> tuple[str, ...]:
-    with context.store.read() as tx:
-        return commands(draft, goals.dispatched(tx, plan.id))
 
 
 def tried(context: Context, project: ProjectContext, plan: GoalPlan, proofs: Collection[str]) -> dict[str, ProofTrial]:

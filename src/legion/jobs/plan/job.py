@@ -13,7 +13,7 @@ from pathlib import Path
 
 from legion.domain.errors import StateConflict
 from legion.domain.plans import plan as plans
-from legion.domain.plans.answer import OTHER, GoalPoint, PlanQuestion, parse, parse_points, said_of
+from legion.domain.plans.answer import OTHER, PlanQuestion, Reading, parse, parse_points, said_of
 from legion.domain.plans.checks import PlanFacts, findings, of_points
 from legion.domain.plans.draft import MalformedDraft, PlanDraft, keep_approved
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, PlanState
@@ -151,9 +151,9 @@ def read_answer(
         return _read_document(context, planned, this_run, stage, message)
     try:
         if planned.source is PlanSource.READ:
-            points, proposed = parse_points(message)
-            record = _found(context, project, planned, points, proposed, this_run)
-            return PlannerEnd(outcome=Outcome.FINISHED, detail=said_of(points), record=record)
+            reading = parse_points(message)
+            record = _found(context, project, planned, reading, this_run)
+            return PlannerEnd(outcome=Outcome.FINISHED, detail=said_of(reading[0]), record=record)
         answer = parse(message, may_ask=planned.may_ask)
     except MalformedDraft as wrong:
         record = _is_unusable(str(wrong), this_run)
@@ -231,15 +231,9 @@ def _proposes(check: Callable[[ReadTransaction, GoalPlan], PlanFacts], answer: P
     return record
 
 
-def _found(
-    context: Context,
-    project: ProjectContext,
-    planned: GoalPlan,
-    points: tuple[GoalPoint, ...],
-    proposed: PlanDraft | None,
-    this_run: Run,
-) -> Record:
+def _found(context: Context, project: ProjectContext, planned: GoalPlan, answer: Reading, this_run: Run) -> Record:
     """Its commands are run before: the checker of a draft keeps what it finds tried already."""
+    points, proposed = answer
     trials = facts.tried(context, project, planned, [one.command for one in points if one.command])
     check = proposed and facts.checker(context, project, replace(planned, trials=trials), proposed)
 

@@ -82,11 +82,8 @@ def _shown(waiting: WaitingTicket) -> str:
     return f"{'not ' if waiting.negated else ''}{what} (ticket {about})"
 
 
-# Starts the last reader of an epic whose last ticket has landed or was stopped. A person decides about one that failed.
-#
-# Stored and marked as taken up in one transaction. Killed before it, the next look does the same again.
-
 _IS_OVER = frozenset({State.DONE, State.STOPPED})
+"""A person decides about a ticket that failed."""
 
 
 def read_what_is_over(context: Trees) -> None:

@@ -22,7 +22,7 @@ from legion.jobs.workspace import linked_projects
 from legion.service.projects import sessions
 from legion.service.shared.made_changes import propose
 from legion.store import epic_sessions
-from legion.store.board import goals, projects, tickets
+from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -113,8 +113,7 @@ def ready(tx: ReadTransaction, parent: Project, upstream: Sequence[str]) -> list
             complete.append(one)
     names = [(one, name) for one in complete for name in tickets.epics_of(tx, one.id)]
     mine = [name for one, name in names if is_session_of_epic(one.session, name)]
-    over = [name for name in dict.fromkeys(mine) if not goals.is_read(tx, name)]
-    return [name for name in over if not linked_projects.unlanded_epic(tx, parent, upstream, name)]
+    return [name for name in dict.fromkeys(mine) if not linked_projects.unlanded_epic(tx, parent, upstream, name)]
 
 
 def to_land(context: Board, cwd: str, epic: str) -> tuple[Project, Project]:
@@ -138,11 +137,8 @@ def waits_for(context: Trees, parent: Project, session: Project, epic: str) -> s
     with context.store.read() as tx:
         first = linked_projects.unlanded_epic(tx, parent, names, epic)
         live = [str(ticket.id) for ticket in tickets.live(tx, project=session.id)]
-        is_read = goals.is_read(tx, epic)
     if live:
         return f"tickets {', '.join(live[:5])} have ended" if len(live) > 1 else f"ticket {live[0]} has ended"
-    if is_read:
-        return "its last reader has ended"
     return f"it has landed in {first}, which legion.toml depends on" if first else ""
 
 

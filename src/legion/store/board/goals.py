@@ -21,7 +21,6 @@ from legion.domain.plans.plan import (
     PastEstimate,
     PlanAuthor,
     PlanEstimate,
-    PlanSource,
     PlanState,
 )
 from legion.domain.plans.specification import SpecStage
@@ -143,17 +142,10 @@ def unread(tx: ReadTransaction) -> tuple[GoalPlan, ...]:
     return _UNREAD.all(tx)
 
 
-def is_read(tx: ReadTransaction, epic: str) -> bool:
-    """Whether a last reader of the epic is at work, or will start."""
-    due = any((one.epic or one.name) == epic for one in unread(tx))
-    at_work = any(one.source is PlanSource.READ and one.epic == epic for one in being_planned(tx))
-    return due or at_work
-
-
 def was_taken_up(tx: Transaction, plans: Iterable[GoalPlan]) -> None:
     """A reader of these goals was stored."""
-    numbers = [one.id for one in plans]
-    tx.execute(update(schema.plans).where(_TABLE.id.in_(numbers)).values(reads=False, version=_TABLE.version + 1))
+    there = _TABLE.id.in_([one.id for one in plans])
+    tx.execute(update(schema.plans).where(there).values(reads=False, version=_TABLE.version + 1))
 
 
 def undecided(tx: ReadTransaction, project: int | None = None) -> int:

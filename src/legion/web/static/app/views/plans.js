@@ -24,17 +24,9 @@ import { ago, spentOf, day, dollars, duration, plural } from "../format.js";
 import { Question } from "./inbox.js";
 import { Prose } from "../prose.js";
 
-const STATES = {
-  planning: "busy",
-  asking: "needs",
-  ready: "good",
-  faulty: "needs",
-  partly: "good",
-  reached: "good",
-  failed: "bad",
-};
+const STATES = { planning: "busy", asking: "needs", ready: "good", faulty: "needs", partly: "good", failed: "bad" };
 const ABOUT = /^(plan|ticket|question)\./;
-const PlanState = ({ of }) => html`<${Badge} of=${of} kind=${STATES[of]} />`;
+const PlanState = ({ of }) => html`<${Badge} of=${of} kind=${of === "reached" ? "good" : STATES[of]} />`;
 const numberOf = (id) => Number(id.slice(1));
 
 export function openPlan(page) {
