@@ -111,16 +111,14 @@ export function Plan({ id }) {
 }
 
 const FOUND = { done: "good", missing: "bad", different: "needs" };
-const RAN = { green: "passes", red: "fails", "": "a check" };
+const RAN = { green: "passes", red: "fails" };
 
-// The goal, point by point, as its last reader found it in what landed.
-export function Points({ of }) {
+export const Points = ({ of }) => {
   const point = ({ state, text, proof, tried, evidence }) =>
-    html`<${Badge} of=${state} kind=${FOUND[state]} /> ${text} ${""}
-      ${proof && html`<code>${proof}</code> <${Hint} of=${RAN[tried] ?? `not tried: ${tried}`} />`} ${""}
-      <${Hint} of=${evidence} />`;
+    html`<${Badge} of=${state} kind=${FOUND[state]} /> ${text} <code>${proof}</code> ${""}
+      <${Hint} of=${RAN[tried] ?? tried} /> <${Hint} of=${evidence} />`;
   return html`<${Items} name="What the last reader found" className="evidence" of=${of} row=${point} />`;
-}
+};
 
 const Folded = ({ name, text }) => html`<details><summary>${name}</summary><${Prose} text=${text} /></details>`;
 const factsOf = ({ tickets, chain, estimate, usage, drops, rounds }) => ({
