@@ -43,7 +43,6 @@ export function Epic({ name }) {
     </p>
     <${Items} name="Specification" of=${data.stages} row=${stage} /><${Facts} of=${facts} />
     <${Points} of=${data.points} />
-    ${data.reader && html`<p>Its plan: <a href=${`#/plan/${data.reader}`}>${data.reader}</a></p>`}
     ${
       mayAct.value &&
       html`<${Acts} of=${acts}><${Line} label="Budget of the epic in dollars (0: none)" send=${limit} /></${Acts}>`
