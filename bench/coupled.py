@@ -34,11 +34,7 @@ _KILL_EVERY = 20.0
 _PATIENCE = 280.0
 _TOKENS_A_LINE = 10
 _SEED = 41
-MECHANISMS: dict[str, str] = {
-    "there": "already_there = false",
-    "feedback": "other_side = false",
-    "order": "order = false",
-}
+MECHANISMS: dict[str, str] = {"there": "already_there = false", "proofs": "keep_proofs = 0", "order": "order = false"}
 """By the word behind `without=`: the lines of [conflicts] that switch a mechanism off."""
 _HEAD = (
     "task",

@@ -6,17 +6,8 @@ from dataclasses import replace
 from random import Random
 
 from legion.domain.scheduling.admission import AdmissionState
-from legion.domain.scheduling.decide import (
-    BoardSnapshot,
-    Command,
-    HandBack,
-    JobKind,
-    ParkTicket,
-    ProjectView,
-    StartJob,
-    Wake,
-    decide,
-)
+from legion.domain.scheduling.decide import BoardSnapshot, JobKind, ProjectView, decide
+from legion.domain.scheduling.job_places import Command, HandBack, ParkTicket, StartJob, Wake
 from legion.domain.scheduling.throttle import Throttle, ThrottleState
 from legion.domain.tickets import board
 from legion.domain.tickets.ladder import next_try

@@ -15,7 +15,8 @@ from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
 from legion.domain.scheduling.budgets import Budgets, EpicSpending, balance
-from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, StartJob, decide
+from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, decide
+from legion.domain.scheduling.job_places import StartJob
 from legion.domain.scheduling.throttle import (
     AFTER_RESET,
     APART,

@@ -12,20 +12,8 @@ from legion.domain.tickets.ladder import (
     next_try_after_conflict,
     next_try_after_no_change,
 )
-from legion.domain.tickets.spec import TicketSpec
-from legion.domain.tickets.ticket import (
-    Cause,
-    Change,
-    Fail,
-    Propose,
-    Prove,
-    Start,
-    StartPoint,
-    State,
-    Ticket,
-    TryAgain,
-    move,
-)
+from legion.domain.tickets.spec import StartPoint, TicketSpec
+from legion.domain.tickets.ticket import Cause, Change, Fail, Propose, Prove, Start, State, Ticket, TryAgain, move
 
 GROUND = StartPoint(base="b", tree="t")
 TWO_RUNGS = [Rung(model="m", rule=""), Rung(model="m", rule="")]

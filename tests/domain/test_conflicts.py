@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -15,15 +16,18 @@ from legion.domain.landing.conflicts import (
     Overlap,
     PredictedConflict,
     PredictionScore,
+    claims_of,
     compare,
+    coupled,
     ordered,
     overlapping,
     score,
 )
 from legion.domain.review.path_patterns import matches, meet
-from legion.domain.scheduling.decide import BoardSnapshot, ProjectView, StartJob, decide
+from legion.domain.scheduling.decide import BoardSnapshot, ProjectView, decide
+from legion.domain.scheduling.job_places import StartJob
 from legion.domain.tickets.spec import TicketSpec
-from legion.domain.tickets.ticket import State, Ticket
+from legion.domain.tickets.ticket import Change, State, Ticket
 
 
 def ticket(id: int, *files: str, state: State = State.QUEUED) -> Ticket:
@@ -160,17 +164,45 @@ def test_a_pair_is_gone_only_where_both_could_be_seen():
     assert (now.gone, now.known) == (frozenset({(1, 2)}), frozenset({(3, 4)}))
 
 
-def test_of_those_that_lost_a_conflict_about_one_definition_one_works_at_a_time():
+def test_of_those_that_claim_one_definition_one_works_at_a_time():
     names = {1: frozenset({"a.py::f"}), 2: frozenset({"a.py::f", "a.py::g"}), 3: frozenset({"a.py::g"})}
     tickets = [ticket(number) for number in (1, 2, 3, 4)]
 
-    def free(at_work: list[int], contested: dict[int, frozenset[str]]) -> list[int]:
+    def waiting(
+        at_work: list[int], claims: dict[int, frozenset[str]], *, race: tuple[int, ...] = ()
+    ) -> dict[int, tuple[int, ...]]:
         ready = [one for one in tickets if one.id not in at_work]
         busy = [one for one in tickets if one.id in at_work]
-        return [one.id for one in ordered(ready, busy, Overlap.OFF, None, contested)]
+        lanes = dict.fromkeys(race, 9)
+        return {id: one.behind for id, one in coupled(ready, busy, busy, claims, lanes).items()}
 
-    assert free([], {}) == [1, 2, 3, 4]
-    assert free([], names) == [1, 3, 4]
-    assert free([1], names) == [3, 4]
-    assert free([2], names) == [4]
-    assert free([4], names) == [1, 3], "one that lost nothing holds nobody up"
+    assert waiting([], {}) == {}
+    assert waiting([], names) == {2: (1,)}
+    assert waiting([1], names) == {2: (1,)}
+    assert waiting([2], names) == {1: (2,), 3: (2,)}
+    assert waiting([1, 3], names) == {2: (1, 3)}
+    assert waiting([4], names) == {2: (1,)}, "one that claims nothing holds nobody up"
+    assert waiting([1], names, race=(1, 2)) == {3: (2,)}, "only one of a race lands"
+    assert waiting([1], {1: frozenset({"a.py::A"}), 4: frozenset({"a.py::A.g"})}) == {4: (1,)}, "a part of the whole"
+    assert waiting([1], {1: frozenset({"a.py::A.f"}), 4: frozenset({"a.py::A.g"})}) == {}
+
+
+def test_what_waits_says_for_whom_and_why_and_a_person_may_say_no():
+    claims = {1: frozenset({"a.py::f"}), 2: frozenset({"a.py::f"})}
+    one, two = ticket(1), ticket(2)
+    assert coupled([two], [one], [one], claims)[2].why == "waits for #1, which changes f, too"
+    alone = replace(two, spec=replace(two.spec, alone=True))
+    assert coupled([alone], [one], [one], claims) == {}
+    proven = replace(one, state=State.LANDING, change=Change(base="b", commit="c"), claims=("a.py::f",))
+    assert coupled([two], [proven], [proven], claims)[2].stacks
+    third = coupled([two, ticket(3)], [proven], [proven], {**claims, 3: claims[1]})[3]
+    assert (third.behind, third.stacks) == ((1, 2), False), "one at a time"
+    assert not coupled([replace(two, base="b")], [proven], [proven], claims)[2].stacks, "its worktree is there"
+    assert set(coupled([one], [alone], [alone], claims)) == {1}, "others still wait for it"
+
+
+def test_a_proposed_change_claims_what_it_touches_and_no_more():
+    guess = {1: frozenset({"a.py::f"})}
+    working = replace(ticket(1), claims=("a.py::g",))
+    assert claims_of(working, guess) == {"a.py::f", "a.py::g"}
+    assert claims_of(replace(working, change=Change(base="b", commit="c")), guess) == {"a.py::g"}

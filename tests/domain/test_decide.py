@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat
 from legion.domain.scheduling.admission import AdmissionState, HoldReason
-from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, StartJob, Wake, decide
+from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, decide
+from legion.domain.scheduling.job_places import StartJob, Wake
 from legion.domain.scheduling.throttle import Throttle, ThrottleState
 from legion.domain.tickets import board
 from legion.domain.tickets.spec import TicketSpec

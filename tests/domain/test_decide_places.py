@@ -15,13 +15,11 @@ from legion.domain.scheduling.decide import (
     AgentView,
     BoardSnapshot,
     JobKind,
-    ParkTicket,
     PlanView,
     ProjectView,
-    StartJob,
-    Wake,
     decide,
 )
+from legion.domain.scheduling.job_places import ParkTicket, StartJob, Wake
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
 

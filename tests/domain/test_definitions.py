@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.landing.definitions import changed, definitions, names_at
+from legion.domain.landing.definitions import changed, claims, definitions, meeting, named_in, names_at
 
 PYTHON = """\
 import os
@@ -61,3 +61,40 @@ def test_sections_of_other_files(path: str, before: str, after: str, name: str):
 def test_what_cannot_be_read_has_no_definitions(text: str):
     assert definitions("a.py", text) == ()
     assert definitions("a.bin", text) == ()
+
+
+FILES = {
+    "src/cart.py": ("Cart", "Cart.__init__", "Cart.total", "do_total"),
+    "src/money.py": ("Money", "Money.__init__", "round"),
+    "src/show.py": ("show", "Page", "Page.round", "Page.show"),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "claimed"),
+    [
+        ("Give `Cart.__init__()` a tax.", {"src/cart.py::Cart.__init__"}),
+        ("Cart.total and Cart should know a tax.", {"src/cart.py::Cart.total"}),
+        ("Mend `round` in src/money.py.", {"src/money.py::round"}),
+        ("Mend `round`.", {"src/money.py::round", "src/show.py::Page.round"}),
+        ("Mend the rounding in `money.py`.", {"src/money.py::"}),
+        ("`total` in cart.py is wrong", {"src/cart.py::Cart.total", "src/cart.py::do_total"}),
+        ("Put Money into the cart and round it.", set()),
+        ("Write `Discount`:\n```python\nCart.total\n```\n", set()),
+    ],
+)
+def test_a_text_claims_what_it_names_as_code(text: str, claimed: set[str]):
+    assert claims(named_in(text), FILES) == claimed
+
+
+def test_a_name_that_many_define_means_none_of_them():
+    files = {f"{name}.py": (f"{name}.run",) for name in "abcd"}
+    assert claims(named_in("Make `run` faster."), files) == set()
+    assert claims(named_in("Make `run` of b.py faster."), files) == {"b.py::b.run"}
+
+
+def test_claims_meet_in_a_part_of_the_whole():
+    assert meeting({"a.py::A"}, {"a.py::A.f"}) == {"a.py::A"}
+    assert meeting({"a.py::A.f"}, {"a.py::A"}) == {"a.py::A.f"}
+    assert meeting({"a.py::A.f", "a.py::B"}, {"a.py::"}) == {"a.py::A.f", "a.py::B"}
+    assert not meeting({"a.py::A.f"}, {"a.py::A.g", "b.py::A.f", "a.py::A.f2"})

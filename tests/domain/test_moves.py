@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from legion.domain.errors import StateConflict
 from legion.domain.tickets import ticket as rules
 from legion.domain.tickets.ladder import next_try, rest
-from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.spec import StartPoint, TicketSpec
 from legion.domain.tickets.ticket import (
     AlreadyThere,
     Approve,
@@ -33,7 +33,6 @@ from legion.domain.tickets.ticket import (
     Retry,
     Rewind,
     Start,
-    StartPoint,
     StartPointUsed,
     State,
     Step,

@@ -8,7 +8,8 @@ import pytest
 
 from legion.domain.rules import Rule
 from legion.domain.scheduling.admission import AdmissionState, HoldReason
-from legion.domain.scheduling.decide import BoardSnapshot, JobKind, PlanView, ProjectView, StartJob, decide
+from legion.domain.scheduling.decide import BoardSnapshot, JobKind, PlanView, ProjectView, decide
+from legion.domain.scheduling.job_places import StartJob
 from tests.domain.test_turns import agent, serve, ticket
 
 PROJECT = ProjectView(

@@ -7,6 +7,7 @@ import pytest
 from legion.domain import rules
 from legion.domain.events import Event, EventKind
 from legion.domain.rules import Rule, rule_of
+from legion.domain.tickets.spec import StartPoint
 from legion.domain.tickets.ticket import (
     MOVES,
     AlreadyThere,
@@ -27,7 +28,6 @@ from legion.domain.tickets.ticket import (
     Retry,
     Rewind,
     Start,
-    StartPoint,
     StartPointUsed,
     Step,
     Stop,

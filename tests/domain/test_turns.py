@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from legion.domain.agents.agent import STANDING, may_command, may_see, may_tell
-from legion.domain.scheduling.decide import AgentView, BoardSnapshot, HandBack, JobKind, ProjectView, StartJob, decide
+from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, decide
+from legion.domain.scheduling.job_places import HandBack, StartJob
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
 

@@ -19,7 +19,8 @@ from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message
 from legion.domain.runs import Outcome, Run
-from legion.domain.scheduling.decide import Claim, JobKind, StartJob, decide
+from legion.domain.scheduling.decide import Claim, JobKind, decide
+from legion.domain.scheduling.job_places import StartJob
 from legion.domain.scheduling.usage import Spending, Usage
 from legion.jobs.agent import mail_prompt
 from legion.jobs.context import Context

@@ -11,7 +11,8 @@ import pytest
 from legion.domain.events import EventKind
 from legion.domain.landing.queue import PATIENCE
 from legion.domain.tickets.ladder import next_try_after_conflict
-from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Retry, Start, StartPoint, Stop, Ticket
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Retry, Start, Stop, Ticket
 from legion.git.hub.repository import Hub
 from legion.jobs.landing.queue import MergeQueue, waiting_entries
 from legion.jobs.trees import ProjectContext

@@ -10,7 +10,8 @@ import pytest
 from legion.domain.agents.teams import REVIEWER
 from legion.domain.events import EventKind
 from legion.domain.review.verdicts import Finding, Ruling, Severity, Verdict
-from legion.domain.scheduling.decide import JobKind, StartJob, decide
+from legion.domain.scheduling.decide import JobKind, decide
+from legion.domain.scheduling.job_places import StartJob
 from legion.domain.tickets.ticket import Approve, Fail, Propose, Prove, Start, State, Ticket
 from legion.jobs.attempts import review_rounds
 from legion.jobs.landing.job import settle

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.scheduling.decide import Claim, JobKind, Wake
+from legion.domain.scheduling.decide import Claim, JobKind
+from legion.domain.scheduling.job_places import Wake
 from legion.jobs.scheduling.scheduler import Scheduler, UnreleasedClaims
 from legion.service.views import doctor, status
 from legion.store.board import projects

@@ -1,7 +1,7 @@
 """Two packages with six features each that change the same definitions, and the agent that builds them.
 
 It is a file of the test's repository: `python3 coupled_features.py build PACKAGE FEATURE` is an agent, and
-`... prove PACKAGE FEATURE` its proof. The agent keeps what it finds: after a conflict it writes the file with the
+`... prove PACKAGE FEATURE ...` its proof. The agent keeps what it finds: after a conflict it writes the file with the
 features of both.
 """
 
@@ -17,6 +17,11 @@ FEATURES = {
     "notes": ("bold", "italic", "title", "link", "code", "quote"),
 }
 FILES = {"shop": Path("shop/cart.py"), "notes": Path("notes/render.py")}
+
+
+def wish(package: str, feature: str) -> str:
+    """What a person writes: it names what changes."""
+    return f"`Cart.__init__` takes a {feature}." if package == "shop" else f"A function `{feature}` in notes/render.py."
 
 
 def text(package: str, features: Sequence[str]) -> str:
@@ -52,4 +57,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "build":
         build(*sys.argv[2:])
     else:
-        assert proves(*sys.argv[2:])
+        wanted = sys.argv[2:]
+        assert all(proves(*pair) for pair in zip(wanted[::2], wanted[1::2], strict=True))

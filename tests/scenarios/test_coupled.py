@@ -136,3 +136,158 @@ def test_a_red_check_says_whose_proof_the_change_breaks(make: Callable[..., Proj
     project.until_settled(other, mine, patience=60)
     assert (project.state(other), project.state(mine), len(project.ticket(mine).runs)) == ("done", "done", 2)
     assert f"This is a proof of ticket {other} (sweet), which your change breaks" in (project.landed("seen.txt") or "")
+
+
+TAX = "`Parser.__init__` takes one more parameter."
+
+
+def parameter(name: str) -> str:
+    return f"sed -i 's/self, text/self, text, {name}/' parser.py"
+
+
+def test_tickets_that_name_one_definition_do_not_both_start_cold(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    project, gate = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n"), gates()
+    project.repository.commit("parser", {"parser.py": PARSER})
+    first, second, other = project.dispatch_all(
+        [
+            new("milk", f"{parameter('milk')}; {gate.pause}", text=TAX, prove=["grep -q milk parser.py"]),
+            new("lemon", parameter("lemon"), text=TAX, prove=["grep -q lemon parser.py"]),
+            new("else", "touch else.txt", text="`Parser.end` is not touched."),
+        ]
+    )
+    gate.arrived()
+    project.until(other, "done")
+    line = project.ticket(second).ticket
+    assert line.state == "queued"
+    assert f"waits for #{first}, which changes Parser.__init__, too" in line.doing
+    assert f"#{first}, which changes" in project.squad.cli("status", cwd=project.repository.root).stdout
+    gate.open()
+    project.until_settled()
+    assert [len(project.ticket(one).runs) for one in (first, second)] == [1, 1]
+    assert "self, text, lemon, milk" in (project.landed("parser.py") or "")
+
+
+def test_a_person_may_start_it_alone(make: Callable[..., Project], gates: Callable[[], Gate]):
+    project, gate = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n"), gates()
+    project.repository.commit("parser", {"parser.py": PARSER})
+    first, second, third = project.dispatch_all(
+        [
+            new("milk", f"{parameter('milk')}; {gate.pause}", text=TAX),
+            new("lemon", f"touch lemon.txt; {gate.pause}", text=TAX),
+            new("sugar", f"touch sugar.txt; {gate.pause}", text=TAX, alone=True),
+        ]
+    )
+    gate.arrived(2)
+    assert [project.state(one) for one in (first, second, third)] == ["working", "queued", "working"]
+    project.squad.cli("edit", str(second), "--alone", cwd=project.repository.root)
+    gate.arrived()
+    gate.open(3)
+    project.until_settled()
+
+
+def test_a_ticket_starts_on_the_proven_change_of_the_one_it_waits_for_and_lands_after_it(make: Callable[..., Project]):
+    project = make("[checks.test]\nrun = 'true'\n[landing]\nmode = 'squash'\n[agents]\nparallel = 4\n")
+    project.repository.commit("parser", {"parser.py": PARSER})
+    first, second = project.dispatch_all(
+        [
+            new("milk", parameter("milk"), text=TAX, gate="person", prove=["grep -q milk parser.py"]),
+            new("lemon", parameter("lemon"), text=TAX, prove=["grep -q 'lemon, milk' parser.py"]),
+        ]
+    )
+    project.until(first, "parked")
+    project.until(second, "checking")
+    assert f"waits for #{first}, on whose change it is built" in project.ticket(second).ticket.doing
+    project.squad.kill()
+    project.squad.start()
+    assert project.state(second) == "checking"
+    assert "milk" not in (project.landed("parser.py") or "")
+    project.squad.cli("land", str(first), cwd=project.repository.root)
+    project.until_settled()
+    assert [len(project.ticket(one).runs) for one in (first, second)] == [1, 1]
+    assert "self, text, lemon, milk" in (project.landed("parser.py") or "")
+
+
+def test_what_stands_on_a_change_that_never_lands_lands_without_it(make: Callable[..., Project]):
+    project = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n")
+    project.repository.commit("parser", {"parser.py": PARSER})
+    first, second = project.dispatch_all(
+        [
+            new("milk", f"{parameter('milk')}; touch milk.txt", text=TAX, gate="person"),
+            new("lemon", "sed -i 's/pass/return 1/' parser.py", text=TAX, prove=["grep -q 'return 1' parser.py"]),
+        ]
+    )
+    project.until(second, "checking")
+    project.squad.cli("stop", str(first), cwd=project.repository.root)
+    project.until_settled()
+    assert project.state(second) == "done"
+    assert "milk" not in (project.landed("parser.py") or "")
+    assert project.landed("milk.txt") is None
+
+
+def test_the_order_after_a_lost_conflict_outlives_the_daemon(make: Callable[..., Project], gates: Callable[[], Gate]):
+    project, gate, held = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n"), gates(), gates()
+    project.repository.commit("parser", {"parser.py": PARSER})
+    resolve = "sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>\\|self, text, milk/d' parser.py"
+    mine = 'sed -i "s/self, text/self, text, n$LEGION_TICKET/" parser.py'
+    agent = f"if [ $LEGION_ATTEMPT = 1 ]; then {mine}; {gate.pause}; else {resolve}; {held.pause}; fi"
+    first, *others = project.dispatch_all(
+        [new("milk", f"{gate.pause}; {parameter('milk')}"), new("lemon", agent), new("sugar", agent)]
+    )
+    gate.arrived(3)
+    gate.open()
+    project.until(first, "done")
+    gate.open(2)
+    held.arrived()
+
+    def waits() -> bool:
+        return any("which changes Parser.__init__, too" in project.ticket(one).ticket.doing for one in others)
+
+    project.until_true(waits)
+    project.squad.kill()
+    project.squad.start()
+    project.until_true(waits)
+    assert sorted(project.state(one) for one in others) == ["queued", "working"]
+    held.open(2)
+    project.until_settled()
+
+
+def test_proofs_of_landed_tickets_stay_until_somebody_retires_them(make: Callable[..., Project]):
+    project = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n")
+    project.repository.commit("parser", {"parser.py": PARSER})
+    milk = project.dispatch("milk", parameter("milk"), prove=["grep -q milk parser.py"])
+    project.until(milk, "done")
+    breaks = """
+    if [ $LEGION_ATTEMPT = 1 ]; then sed -i 's/, milk/, lemon/' parser.py; exit; fi
+    cp "$LEGION_BRIEFING" seen.txt; sed -i 's/lemon/lemon, milk/' parser.py
+    """
+    lemon = project.dispatch("lemon", breaks, prove=["grep -q lemon parser.py"])
+    project.until(lemon, "done")
+    assert len(project.ticket(lemon).runs) == 2
+    assert f"This is a proof of ticket {milk} (milk), which your change breaks" in (project.landed("seen.txt") or "")
+    assert f"it breaks what ticket {milk} (milk) proved" in str(project.ticket(lemon).history)
+    # A ticket that says so, and a person, end them.
+    gone = project.dispatch("no milk", "sed -i 's/, milk//' parser.py", retires=[milk], prove=["test -f parser.py"])
+    project.until(gone, "done")
+    assert len(project.ticket(gone).runs) == 1
+    said = project.squad.cli("edit", str(lemon), "--retire", "lemon is out", cwd=project.repository.root)
+    assert "run for later changes no more" in said.stdout
+    last = project.dispatch("no lemon", "sed -i 's/, lemon//' parser.py")
+    project.until(last, "done")
+    assert len(project.ticket(last).runs) == 1
+    assert project.ticket(milk).retired == f"ticket {gone}: no milk"
+    assert project.ticket(lemon).retired == "lemon is out"
+
+
+def test_a_proof_that_the_target_itself_fails_blames_no_change(make: Callable[..., Project]):
+    project = make("[checks.test]\nrun = 'true'\n")
+    project.repository.commit("parser", {"parser.py": PARSER})
+    milk = project.dispatch("milk", parameter("milk"), prove=["grep -q milk parser.py && test ! -e gone.txt"])
+    project.until(milk, "done")
+    project.squad.cli("collect", cwd=project.repository.root)
+    project.repository.commit("mine", {"gone.txt": "by the person"})
+    lemon = project.dispatch("lemon", parameter("lemon"), prove=["grep -q lemon parser.py"])
+    project.until(lemon, "done")
+    assert len(project.ticket(lemon).runs) == 1
+    assert "fails on the target itself" in project.ticket(milk).retired

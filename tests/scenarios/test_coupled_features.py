@@ -28,6 +28,7 @@ def test_twelve_coupled_features_at_once_all_land_and_stay(make: Callable[..., P
         new(
             f"{package} {feature}",
             f"{PROGRAM} build {package} {feature}",
+            text=coupled_features.wish(package, feature),
             prove=[f"{PROGRAM} prove {package} {feature}"],
         )
         for package, feature in wanted
@@ -41,18 +42,15 @@ def test_twelve_coupled_features_at_once_all_land_and_stay(make: Callable[..., P
     for commit in project.hub_git("log", "--first-parent", "--reverse", "--format=%H", "refs/legion/target").split():
         if commit in landed_by:
             landed.append(landed_by[commit])
-        assert not [one for one in landed if not holds(project, commit, tmp_path / commit[:9], one)], commit
+            assert holds(project, commit, tmp_path / commit[:9], landed), commit
     assert set(landed) == set(wanted)
-    repeats = {feature: page for feature, page in pages.items() if len(page.runs) > 1}
-    assert repeats, "features that change one signature conflict, or this test shows nothing"
+    assert sum(len(page.runs) for page in pages.values()) <= 15, "the order spares nearly all second attempts"
 
 
-def holds(project: Project, commit: str, place: Path, feature: tuple[str, str]) -> bool:
-    """Whether a feature's proof is green on this commit."""
-    if not place.exists():
-        place.mkdir()
-        archive = subprocess.run(
-            ["git", f"--git-dir={project.hub}", "archive", commit], capture_output=True, check=True
-        )
-        subprocess.run(["tar", "-x", "-C", str(place)], input=archive.stdout, check=True)
-    return subprocess.run([*PROGRAM.split(), "prove", *feature], cwd=place, check=False).returncode == 0
+def holds(project: Project, commit: str, place: Path, features: list[tuple[str, str]]) -> bool:
+    """Whether the proofs of all these features are green on this commit."""
+    place.mkdir()
+    archive = subprocess.run(["git", f"--git-dir={project.hub}", "archive", commit], capture_output=True, check=True)
+    subprocess.run(["tar", "-x", "-C", str(place)], input=archive.stdout, check=True)
+    words = [word for feature in features for word in feature]
+    return subprocess.run([*PROGRAM.split(), "prove", *words], cwd=place, check=False).returncode == 0

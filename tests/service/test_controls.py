@@ -91,7 +91,7 @@ def test_no_edit_makes_a_circle(house: QuietSquad, shop: Project):
 
 def test_work_in_progress_takes_a_new_priority_and_gate_and_nothing_else(board: Board):
     board.put(1, state="landing")
-    with pytest.raises(StateConflict, match="only its priority and gate can change now"):
+    with pytest.raises(StateConflict, match="only its priority, its gate and --alone can change now"):
         board.service.edit(1, EditTicket(text="Other."))
     board.service.edit(1, EditTicket(priority=4, gate="person"))
     assert board.service.ticket(1).gate == "person"

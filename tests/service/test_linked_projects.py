@@ -10,7 +10,8 @@ import pytest
 
 from legion.domain.agents.agent import Agent, Rights
 from legion.domain.projects import Project
-from legion.domain.scheduling.decide import JobKind, StartJob, decide
+from legion.domain.scheduling.decide import JobKind, decide
+from legion.domain.scheduling.job_places import StartJob
 from legion.jobs.workspace import linked_projects
 from legion.service.tickets.dispatch import dispatch
 from legion.store import snapshot

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from legion.domain.scheduling.decide import JobKind, StartJob, decide
+from legion.domain.scheduling.decide import JobKind, decide
+from legion.domain.scheduling.job_places import StartJob
 from legion.store import snapshot
 from tests.support.legion import Project
 from tests.support.office import QuietSquad

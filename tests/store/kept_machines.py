@@ -97,6 +97,12 @@ def last_reader(tx: Transaction) -> None:
     assert [one.id for one in goals.unread(tx)] == [1]
 
 
+def claims(tx: Transaction) -> None:
+    rows = {row.id: row for row in tx.execute(schema.tickets.select())}
+    assert (rows[1].claims, rows[1].lost, rows[1].alone) == (["src/cart.py::Cart.__init__"], True, True)
+    assert (rows[2].behind, rows[2].retires, rows[2].retired) == (1, [], "")
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
@@ -110,5 +116,6 @@ KEPT = {
     "plain_names": plain_names,
     "sums": sums,
     "last_readers": last_reader,
+    "claims": claims,
 }
 """The latest steps, in their order."""

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.spec import LandingGate, ReviewPolicy, TicketSpec
+from legion.domain.tickets.spec import LandingGate, ReviewPolicy, StartPoint, TicketSpec
 from legion.domain.tickets.ticket import (
     Change,
     Fail,
@@ -22,7 +22,6 @@ from legion.domain.tickets.ticket import (
     Resume,
     Retry,
     Start,
-    StartPoint,
     StartPointUsed,
     State,
     Stop,
@@ -58,6 +57,8 @@ FULL_WISH = TicketSpec(
     budget=2.5,
     dispatcher="5f2c1d7e",
     tools=("Read", "Bash"),
+    alone=True,
+    retires=(1,),
     undoes=1,
     review=ReviewPolicy.RISKY,
     gate=LandingGate.PERSON,
@@ -91,11 +92,11 @@ def test_every_field_of_a_ticket_is_written_by_a_move(store, project):
     """Steps that together touch every field; after each the database holds what the rules say."""
     seen = []
     steps = (
-        Start(COMMIT),
+        Start(COMMIT, behind=1),
         Resume("the machine slept"),
         Start(COMMIT),
-        Propose(Change(base=COMMIT, commit=TREE)),
-        TryAgain("red", "it fails", StartPoint(base=TREE, tree=COMMIT), skips=2),
+        Propose(Change(base=COMMIT, commit=TREE), claims=("a.py::f",)),
+        TryAgain("red", "it fails", StartPoint(base=TREE, tree=COMMIT, lost=("a.py::g",)), skips=2),
         Start(COMMIT),
         StartPointUsed(),
         Park(ParkReason.LIMIT, "till noon", 99.5),
@@ -114,7 +115,7 @@ def test_every_field_of_a_ticket_is_written_by_a_move(store, project):
     with store.write() as tx:
         seen.append(land(tx, ticket.id))
     never = [field.name for field in fields(Ticket) if len({str(getattr(one, field.name)) for one in seen}) == 1]
-    assert never == ["id", "project", "spec", "unchecked", "place", "created_at"]
+    assert never == ["id", "project", "spec", "unchecked", "retired", "place", "created_at"]
 
 
 def test_a_move_is_told_with_its_reason(store, project):

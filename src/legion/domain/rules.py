@@ -127,7 +127,7 @@ WORDS = {
     Rule.QUIET_HOURS: "no agent starts in the quiet hours",
     Rule.PERSON_IS_BUSY: "nothing new starts while so many tickets wait for a person",
     Rule.ONE_BY_ONE: "agents start one after the other",
-    Rule.OVERLAP_WAITS: "a ticket that declares the same files as a running one waits for it",
+    Rule.OVERLAP_WAITS: "a ticket that will change what another changes waits for it, or starts on its proven change",
     Rule.CONFLICT_WARNING: "open changes are merged with each other, and agents are warned of conflicts early",
     Rule.FLAKY_BLAMES_NONE: "a check that fails and passes on the same tree blames no ticket",
     Rule.LOOPS_ARE_BROKEN: "an agent that repeats a call with the same result is nudged, interrupted, then replaced",

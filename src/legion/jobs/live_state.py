@@ -25,7 +25,6 @@ Job = tuple[JobKind, int]
 """A kind of job, and its ticket, project or agent."""
 
 _MOST_SIZES = 1000
-_MOST_CONTESTED = 1000
 _MOST_FAILURES = 100
 _RECENT = 3600.0
 """Seconds for which doctor shows a failure."""
@@ -184,8 +183,8 @@ class LiveState:
     """By run, written by the watchdog: why it makes no progress. A run that does has no entry."""
     predicted_conflicts: SharedMap[int, tuple[PredictedConflict, ...]] = field(default_factory=SharedMap)
     """By project, written by the conflict predictor: open changes that will conflict."""
-    contested: SharedMap[int, frozenset[str]] = field(default_factory=lambda: SharedMap(_MOST_CONTESTED))
-    """By ticket: the definitions, or files, about which it lost a conflict. A new daemon starts without."""
+    guesses: SharedMap[int, frozenset[str]] = field(default_factory=SharedMap)
+    """By ticket, written by the scheduler: the definitions that its text claims. Empty for most."""
     failures: SharedMap[str, tuple[float, str]] = field(default_factory=lambda: SharedMap(_MOST_FAILURES))
     """By work in the background: when it last met an error that its code does not expect, and which."""
 

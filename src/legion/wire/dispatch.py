@@ -88,6 +88,14 @@ class NewTicket:
         see="sessions.md",
         help="Start from this branch of yours, or of a remote; its work becomes part of the change.",
     )
+    retires: list[int] = described(
+        list,
+        metavar="N,N",
+        label="retires",
+        see="coupled.md",
+        help="Landed tickets whose proofs no longer hold with it.",
+    )
+    alone: bool = described(False, see="coupled.md", help="Start it while others change the same definition.")
     labels: list[str] = described(
         list,
         option="--label",

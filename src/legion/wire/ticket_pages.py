@@ -262,6 +262,8 @@ class TicketPage:
     usage: UsageLine | None = None
     """Of all its runs; null where nothing was counted."""
     budget: float | None = None
+    retired: str = ""
+    """Why its proofs no longer run for later changes; empty: they run for those that touch the same code."""
     ask: bool = False
     planning: str = "none"
     """Whether its agent needs a plan first: `none`, `wanted`, `proposed` or `approved`."""

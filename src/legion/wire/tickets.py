@@ -132,6 +132,9 @@ class EditTicket:
     priority: int | None = None
     gate: str | None = None
     """`auto`, `person`, or empty for that of its epic or project."""
+    alone: bool | None = None
+    retire: str | None = None
+    """Why the proofs of a landed ticket no longer run for later changes; empty: they do."""
 
 
 @dataclass(kw_only=True)

@@ -23,6 +23,8 @@ OPTIONS: dict[str, tuple[str, str, tuple[str | int, ...]]] = {
     "--driver": ("driver", "text", ()),
     "--team": ("team", "text", ()),
     "--branch": ("branch", "text", ()),
+    "--retires": ("retires", "tickets", ()),
+    "--alone": ("alone", "flag", ()),
     "--label": ("labels", "texts", ()),
     "--on": ("on", "texts", ()),
     "--command": ("command", "text", ()),

@@ -31,6 +31,10 @@ def _edit_options(function: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--files", "files", multiple=True, metavar="GLOB", help=TICKET_FIELDS["files"].rule.help),
         click.option("--priority", "priority", type=int, metavar="N", help="Higher starts and lands first."),
+        click.option(
+            "--retire", "retire", metavar="WHY", help="Run the proofs of a landed ticket no more; '': run them."
+        ),
+        click.option("--alone/--together", "alone", default=None, help=TICKET_FIELDS["alone"].rule.help),
         click.option("--gate", "gate", type=click.Choice(_GATES), help="Whether its change waits for `legion land`."),
     ]
     for option in reversed(options):
@@ -61,7 +65,7 @@ def _wanted(options: dict[str, Any]) -> EditTicket | None:
 @ticket_argument
 @_edit_options
 def edit(call: CommandCall, id: int, **options: Any) -> None:
-    """Change a ticket before it starts. Priority and gate can change at any time.
+    """Change a ticket before it starts. Priority, gate and --alone can change at any time.
 
     An ended ticket can be edited, too: the change counts when it is tried again.
     """

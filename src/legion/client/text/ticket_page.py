@@ -128,6 +128,7 @@ def _facts(page: TicketPage, width: int) -> list[Row]:
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
         ("undoes", f"ticket {line.undoes}" if line.undoes else ""),
+        ("proofs", f"no longer run for later changes: {page.retired}" if page.retired else ""),
         ("undone by", f"ticket {numbers(page.undone_by)}" if page.undone_by else ""),
         ("parked until", _until(page.parked_until) if page.parked_until and not page.questions else ""),
         ("model access", page.access),

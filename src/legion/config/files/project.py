@@ -161,11 +161,13 @@ class ConflictSettings:
     already_there: bool = flag(
         True, help="Whether a ticket ends when what landed for another makes its proofs green, red before that."
     )
-    order: bool = flag(
-        True, help="Whether tickets that lost a conflict about the same definition work one after the other."
-    )
-    other_side: bool = flag(
-        True, help="Whether a conflict comes back with the other ticket, and both versions of each definition."
+    order: bool = flag(True, help="Whether tickets that will change the same definition work one after the other.")
+    keep_proofs: float = number(
+        30.0,
+        0,
+        DAY,
+        unit="seconds",
+        help="How long proofs of landed tickets may run for each later change of the same code, the nearest first.",
     )
     tell: bool = flag(True, help="Whether agents that take messages are warned of a predicted conflict.")
 

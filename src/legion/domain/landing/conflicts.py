@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from legion.domain.events import Event, EventKind
+from legion.domain.landing.definitions import meeting
 from legion.domain.review.path_patterns import meet
 from legion.domain.tickets.ticket import Cause, State, Ticket
 
@@ -42,21 +43,13 @@ def overlapping(ticket: Ticket, others: Iterable[Ticket]) -> tuple[int, ...]:
 
 
 def ordered(
-    ready: Sequence[Ticket],
-    at_work: Iterable[Ticket],
-    overlap: Overlap,
-    lanes: Mapping[int, int] | None = None,
-    contested: Mapping[int, frozenset[str]] | None = None,
+    ready: Sequence[Ticket], at_work: Iterable[Ticket], overlap: Overlap, lanes: Mapping[int, int] | None = None
 ) -> list[Ticket]:
     """Tickets that may start, in order, given those at work and those that start before them.
 
     `lanes`: by ticket, the race that it is an attempt in. Only one of a race lands, so its lanes never meet.
-    `contested`: by ticket, the definitions about which it lost a conflict. One of those that lost about the same works
-    at a time: together they would lose again to each other.
     """
     at_work = list(at_work)
-    if contested:
-        ready = _one_by_one(ready, at_work, contested)
     race_of = lanes or {}
     if overlap is Overlap.OFF:
         return list(ready)
@@ -73,17 +66,69 @@ def ordered(
     return free if overlap is Overlap.RULE else [*free, *waiting]
 
 
-def _one_by_one(
-    ready: Iterable[Ticket], at_work: Iterable[Ticket], contested: Mapping[int, frozenset[str]]
-) -> list[Ticket]:
-    taken = {name for one in at_work for name in contested.get(one.id, ())}
-    free = []
+@dataclass(frozen=True, kw_only=True)
+class Coupled:
+    """A ticket that will change what others change, and does not start while they do."""
+
+    behind: tuple[int, ...]
+    """Those that go first."""
+    names: tuple[str, ...]
+    stacks: bool = False
+    """It can start on the proven change of that one."""
+
+    @property
+    def why(self) -> str:
+        others = ", ".join(f"#{id}" for id in self.behind)
+        named = ", ".join(name.partition("::")[2] or name.partition("::")[0] for name in self.names[:3])
+        verb = "changes" if len(self.behind) == 1 else "change"
+        return f"waits for {others}, which {verb} {named}, too"
+
+
+def coupled(
+    ready: Iterable[Ticket],
+    at_work: Iterable[Ticket],
+    begun: Iterable[Ticket],
+    guesses: Mapping[int, frozenset[str]],
+    lanes: Mapping[int, int] | None = None,
+) -> dict[int, Coupled]:
+    """Of tickets that may start, in order: those that wait for others, at work or before them, with the same claims.
+
+    `begun`: at work or parked. A first attempt may start on a proven change, but not on two. `guesses`: by ticket, what
+    its text claims. A change that is proposed claims what it touches. Attempts in one race never wait for each other.
+    """
+    race_of = lanes or {}
+    proven = {one.id: one for one in begun if _is_proven(one)}
+    there = ({one.id: one for one in at_work} | proven).values()
+    taken = [(one, claimed) for one in there if (claimed := claims_of(one, guesses))]
+    waiting: dict[int, Coupled] = {}
     for ticket in ready:
-        mine = contested.get(ticket.id, frozenset())
-        if taken.isdisjoint(mine):
-            free.append(ticket)
-            taken |= mine
-    return free
+        mine, race = claims_of(ticket, guesses), race_of.get(ticket.id)
+        if not mine:
+            continue
+        met = {
+            other.id: shared
+            for other, theirs in taken
+            if (race is None or race_of.get(other.id) != race) and (shared := meeting(mine, theirs))
+        }
+        if met and not ticket.spec.alone:
+            names = sorted(frozenset[str]().union(*met.values()))
+            stacks = len(met) == 1 and met.keys() <= proven.keys() and ticket.base is None and ticket.plant is None
+            waiting[ticket.id] = Coupled(behind=tuple(sorted(met)), names=tuple(names), stacks=stacks)
+        if not met or ticket.spec.alone or waiting[ticket.id].stacks:
+            taken.append((ticket, mine))
+    return waiting
+
+
+def _is_proven(ticket: Ticket) -> bool:
+    """Behind its own proofs."""
+    state = ticket.parked.back_to if ticket.parked is not None else ticket.state
+    return state in (State.REVIEWING, State.LANDING) and ticket.change is not None
+
+
+def claims_of(ticket: Ticket, guesses: Mapping[int, frozenset[str]]) -> frozenset[str]:
+    if ticket.change is not None and ticket.claims:
+        return frozenset(ticket.claims)
+    return guesses.get(ticket.id, frozenset()).union(ticket.claims)
 
 
 @dataclass(frozen=True, kw_only=True)

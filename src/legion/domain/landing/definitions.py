@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 _HEADS = {
@@ -77,3 +77,70 @@ def _sections(head: re.Pattern[str], lines: list[str]) -> Iterator[Definition]:
     for place, (first, name) in enumerate(starts, 1):
         after = starts[place][0] if place < len(starts) else len(lines) + 1
         yield Definition(name=name.strip(), first=first, last=after - 1)
+
+
+# The first guess of what a ticket will change: names in its text that its code defines.
+#
+# A claim is `path::name`, or `path::` for a file as a whole. What is in a class is claimed with it: `Cart` and
+# `Cart.__init__` meet.
+
+_FENCED = re.compile(r"^ *(```|~~~).*?^ *\1", re.MULTILINE | re.DOTALL)
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_LIKE_CODE = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|^__\w+__$")
+_PATH = re.compile(r"(?<![\w/.-])[\w.-]+(?:/[\w.-]+)*\.\w{1,4}\b")
+_MOST_MEANT = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """What a text names: examples in it are left out."""
+
+    words: frozenset[str]
+    """What looks like code, or is quoted as code."""
+    paths: frozenset[str]
+
+
+def named_in(text: str) -> Named:
+    prose = _FENCED.sub("", text)
+    quoted = {one[0] for part in _QUOTED.findall(prose) for one in _DOTTED.finditer(part)}
+    bare = {one[0] for one in _DOTTED.finditer(prose) if _LIKE_CODE.search(one[0])}
+    return Named(words=frozenset(quoted | bare), paths=frozenset(_PATH.findall(prose)))
+
+
+def claims(named: Named, files: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """`files`: by path, the names of its definitions. Where the text names files, only what is in them is meant; one of
+    them as a whole, if the text names nothing in any.
+    """
+    own = {path for path in files if any(f"/{path}".endswith(f"/{one}") for one in named.paths)}
+    found = set()
+    for word in named.words:
+        fits = [f"{path}::{name}" for path in own or files for name in files[path] if _fits(name, word, near=bool(own))]
+        if len(fits) <= _MOST_MEANT:
+            found.update(fits)
+    inner = {one for one in found if not any(other.startswith(f"{one}.") for other in found)}
+    return frozenset(inner or {f"{path}::" for path in own})
+
+
+def _fits(name: str, word: str, *, near: bool) -> bool:
+    return f".{name}".endswith((f".{word}", f"_{word}") if near else f".{word}")
+
+
+def meeting(mine: Iterable[str], theirs: Iterable[str]) -> frozenset[str]:
+    """Those of mine that the others claim, too, as a whole or in part."""
+    theirs = frozenset(theirs)
+    above = {one for claim in theirs for one in _above(claim)}
+    return frozenset(claim for claim in mine if claim in above or not theirs.isdisjoint(_above(claim)))
+
+
+def nearness(mine: Collection[str], theirs: Collection[str]) -> tuple[int, int]:
+    """How many claims, and how many files, one side shares with the other: what is larger is nearer."""
+    files = ({claim.partition("::")[0] for claim in side} for side in (mine, theirs))
+    return len(meeting(mine, theirs)), len(frozenset.intersection(*map(frozenset, files)))
+
+
+def _above(claim: str) -> Iterator[str]:
+    """The claim itself, what it is in, and its file."""
+    path, mark, name = claim.partition("::")
+    parts = name.split(".") if name else []
+    return (f"{path}{mark}{'.'.join(parts[:last])}" for last in range(len(parts) + 1))

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from legion.domain.agents.agent import STANDING
-from legion.domain.landing.conflicts import AT_WORK, ordered
+from legion.domain.landing.conflicts import AT_WORK, coupled, ordered
 from legion.domain.machines.placement import Lack, Nowhere, RunPlace
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat, plan_seat
@@ -24,8 +24,8 @@ from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, H
 from legion.domain.scheduling.job_places import TAKES_A_SLOT as TAKES_A_SLOT
 from legion.domain.scheduling.job_places import AgentView as AgentView
 from legion.domain.scheduling.job_places import Claim as Claim
+from legion.domain.scheduling.job_places import Command, HandBack, JobPlaces, ParkTicket, StartJob, Wake
 from legion.domain.scheduling.job_places import JobKind as JobKind
-from legion.domain.scheduling.job_places import JobPlaces
 from legion.domain.scheduling.job_places import PlanView as PlanView
 from legion.domain.scheduling.job_places import ProjectView as ProjectView
 from legion.domain.tickets import board
@@ -59,7 +59,7 @@ class BoardSnapshot:
     """Tickets with an optional review, which their progress does not depend on, and their projects."""
     agents: tuple[AgentView, ...] = ()
     plans: tuple[PlanView, ...] = ()
-    contested: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    guesses: Mapping[int, frozenset[str]] = field(default_factory=dict)
     lanes: Mapping[int, int] = field(default_factory=dict)
     """Tickets that are attempts in a race without a winner, and their race."""
     racing: frozenset[int] = frozenset()
@@ -90,52 +90,13 @@ class BoardSnapshot:
 
 
 @dataclass(frozen=True)
-class StartJob:
-    """Claim and start a job. `version` is the ticket's, as decided on; None for a project's job."""
-
-    kind: JobKind
-    subject: int
-    version: int | None = None
-    place: str = ""
-    """The name of the machine; empty: the head."""
-    why: str = ""
-    """Why it is placed there; empty where there was no choice."""
-
-
-@dataclass(frozen=True)
-class ParkTicket:
-    """No machine can take it, now or when others have ended."""
-
-    ticket: int
-    version: int
-    why: str
-
-
-@dataclass(frozen=True)
-class Wake:
-    """Unpark a ticket: its time has come, or its cause is gone."""
-
-    ticket: int
-    version: int
-
-
-@dataclass(frozen=True)
-class HandBack:
-    """Return a claimed ticket to the agent that claimed it: it was sent back, or resumes after a pause."""
-
-    ticket: int
-    version: int
-
-
-Command = StartJob | ParkTicket | Wake | HandBack
-
-
-@dataclass(frozen=True)
 class Decision:
     commands: tuple[Command, ...]
     wake_at: float | None
     held: Mapping[StartCandidate, HoldReason] = field(default_factory=dict)
     """Candidates that could start and are held, and why."""
+    behind: Mapping[int, int] = field(default_factory=dict)
+    """By ticket that starts on the change of another: that one."""
 
 
 def decide(snapshot: BoardSnapshot, now: float) -> Decision:
@@ -150,13 +111,16 @@ def decide(snapshot: BoardSnapshot, now: float) -> Decision:
             decision.offer_all(work.project, work.project_jobs() + work.started())
     runnable = [work for work in works if work.may_run]
     queues = [_StartQueue(work.project, work.new_starts()) for work in runnable]
+    for work in runnable:
+        decision.held |= work.held
     queues += [_StartQueue(work.project, work.turns(now), turns=True) for work in runnable]
     decision.share(queues)
     for work in runnable:
         decision.offer_all(work.project, work.optional_reviews())
     times = [hold.until for hold in decision.held.values() if hold.until is not None]
     wake_at = min([*times, *_wake_times(snapshot, tickets, now)], default=None)
-    return Decision(tuple(decision.commands), wake_at, decision.held)
+    behind = {ticket: other for work in runnable for ticket, other in work.behind.items()}
+    return Decision(tuple(decision.commands), wake_at, decision.held, behind)
 
 
 class _Tickets:
@@ -334,6 +298,9 @@ class _ProjectWork:
         self._states = tickets.states
         self._queued = tickets.queued[project.id]
         self._begun = [ticket for ticket in tickets.begun if ticket.project == project.id]
+        self._live = tickets.all
+        self.held: dict[StartCandidate, HoldReason] = {}
+        self.behind: dict[int, int] = {}
 
     @property
     def may_run(self) -> bool:
@@ -381,7 +348,12 @@ class _ProjectWork:
         claimed = self._snapshot.held
         free = [one for one in self._begun if one.id not in claimed]
         ours = free + [one for one in self._begun if one.id in claimed and one.state in _NOT_WITH_HOLDER]
-        return [StartJob(kinds[ticket.state], ticket.id, ticket.version) for ticket in ours if ticket.state in kinds]
+        stacked = {one.id: one.behind for one in ours if one.state is State.CHECKING and one.behind in self._live}
+        for id, behind in stacked.items():
+            why = f"waits for #{behind}, on whose change it is built"
+            self.held[id] = HoldReason(rule=Rule.OVERLAP_WAITS, why=why)
+        free = [one for one in ours if one.id not in stacked]
+        return [StartJob(kinds[ticket.state], ticket.id, ticket.version) for ticket in free if ticket.state in kinds]
 
     def new_starts(self) -> deque[_Start]:
         """Unclaimed tickets that may start, sorted: retries first, then priority, then age."""
@@ -397,11 +369,25 @@ class _ProjectWork:
         ]
         ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.spec.priority, ticket.id))
         at_work = [ticket for ticket in self._begun if ticket.state in AT_WORK]
+        ready = self._apart(ready, at_work)
         check, run = JobKind.CHECK, JobKind.RUN
         return deque(
             (ticket.moved_at, check if ticket.spec.checkpoint else run, ticket.id, ticket.version)
-            for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes, self._snapshot.contested)
+            for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes)
         )
+
+    def _apart(self, ready: list[Ticket], at_work: list[Ticket]) -> list[Ticket]:
+        """Without those that wait for another's work on the same definition."""
+        if not self._snapshot.guesses and not any(ticket.lost for ticket in ready):
+            return ready
+        waiting = coupled(ready, at_work, self._begun, self._snapshot.guesses, self._snapshot.lanes)
+        self.behind |= {id: one.behind[0] for id, one in waiting.items() if one.stacks}
+        self.held |= {
+            id: HoldReason(rule=Rule.OVERLAP_WAITS, why=f"{one.why}; `legion edit {id} --alone` starts it now")
+            for id, one in waiting.items()
+            if not one.stacks
+        }
+        return [ticket for ticket in ready if ticket.id not in self.held]
 
     def turns(self, now: float) -> deque[_Start]:
         """Turns of standing agents that have something to do, and planners."""

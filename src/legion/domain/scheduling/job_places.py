@@ -171,3 +171,44 @@ class PlanView:
     in_a_run: bool = False
     """A run has started and its end is not recorded."""
     waiting_since: float = 0.0
+
+
+@dataclass(frozen=True)
+class StartJob:
+    """Claim and start a job. `version` is the ticket's, as decided on; None for a project's job."""
+
+    kind: JobKind
+    subject: int
+    version: int | None = None
+    place: str = ""
+    """The name of the machine; empty: the head."""
+    why: str = ""
+    """Why it is placed there; empty where there was no choice."""
+
+
+@dataclass(frozen=True)
+class ParkTicket:
+    """No machine can take it, now or when others have ended."""
+
+    ticket: int
+    version: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Unpark a ticket: its time has come, or its cause is gone."""
+
+    ticket: int
+    version: int
+
+
+@dataclass(frozen=True)
+class HandBack:
+    """Return a claimed ticket to the agent that claimed it: it was sent back, or resumes after a pause."""
+
+    ticket: int
+    version: int
+
+
+Command = StartJob | ParkTicket | Wake | HandBack

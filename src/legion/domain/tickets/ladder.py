@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from legion.domain.text import count
-from legion.domain.tickets.ticket import Cause, Fail, Park, Parked, ParkReason, StartPoint, Ticket, TryAgain
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import Cause, Fail, Park, Parked, ParkReason, Ticket, TryAgain
 
 _PROGRAM = "@"
 """Starts an entry that names a program."""

@@ -56,6 +56,8 @@ class TicketSpec:
     """Whether an independent reviewer reads its change; None: the project's policy."""
     gate: LandingGate | None = None
     """Whether its change waits for a person before it lands; None: as its epic or the project says."""
+    retires: tuple[int, ...] = ()
+    """Landed tickets whose proofs it makes untrue: they end when it lands."""
     undoes: int | None = None
     """The landed ticket that it reverts. It needs no agent: Legion makes the change itself."""
     team: str = ""
@@ -63,8 +65,20 @@ class TicketSpec:
     crew: str = ""
     """The digest of the stored team as it was at dispatch; empty: one plain agent."""
     labels: tuple[str, ...] = ()
+    alone: bool = False
+    """It starts while others change the same definition."""
     on: tuple[str, ...] = ()
     """Labels that the machine of its agents must have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartPoint:
+    """Where the next attempt starts: the files of `tree` on top of `base`."""
+
+    base: str
+    tree: str
+    lost: tuple[str, ...] = ()
+    """The definitions, or files, about which it lost a conflict with `base`."""
 
 
 @dataclass(frozen=True, kw_only=True)

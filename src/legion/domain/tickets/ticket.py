@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from legion.domain.errors import StateConflict
-from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.spec import StartPoint, TicketSpec
 
 
 class State(Enum):
@@ -102,14 +102,6 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartPoint:
-    """Where the next attempt starts: the files of `tree` on top of `base`."""
-
-    base: str
-    tree: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Ticket:
     id: int
     project: int
@@ -122,9 +114,7 @@ class Ticket:
     spared: int = 0
     """Attempts that no longer count, because a person asked for a retry after them."""
     skipped: int = 0
-    """Attempts that count and were never made (escalation left a rung early), less those that do not count
-    (conflicts).
-    """
+    """Attempts that count and were never made (escalation left a rung early), less those that count not (conflicts)."""
     base: str | None = None
     """The commit that its worktree is based on."""
     plant: str | None = None
@@ -138,8 +128,15 @@ class Ticket:
     landed: str | None = None
     unchecked: bool = False
     """Landed without any check or proof; shown wherever the ticket is."""
+    claims: tuple[str, ...] = ()
+    """`path::name` of the definitions that its last change touches; or about which it lost a conflict (`lost`)."""
+    lost: bool = False
+    behind: int | None = None
+    """It began on this one's change, and lands after it."""
+    retired: str = ""
+    """Why its proofs no longer run for later changes."""
     place: int = 0
-    """Where a person put it in the merge queue: below 0 in front of the others, above 0 behind them."""
+    """Where a person put it in the merge queue: below 0 in front, above 0 behind."""
     version: int = 0
     created_at: float = 0.0
     moved_at: float = 0.0
@@ -161,9 +158,10 @@ class Submit:
 
 @dataclass(frozen=True)
 class Start:
-    """An attempt starts, or resumes after an interruption. The first one is based on `target`."""
+    """An attempt starts, or resumes. The first one is based on `target`: the change of `behind`, if it is given."""
 
     target: str
+    behind: int | None = None
 
 
 @dataclass(frozen=True)
@@ -176,6 +174,7 @@ class Propose:
     """The agent left a change that is not empty."""
 
     change: Change
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -386,13 +385,15 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
     goal = _goal(ticket, step)
     moved = replace(ticket, state=goal, version=ticket.version + 1, moved_at=now, parked=None, reason="")
     match step:
-        case Start(target):
+        case Start(target, behind):
             attempt = ticket.attempt if ticket.interrupted else ticket.attempt + 1
-            return replace(moved, attempt=attempt, interrupted=False, change=None, base=ticket.base or target)
+            if ticket.base is None:
+                moved = replace(moved, base=target, behind=behind)
+            return replace(moved, attempt=attempt, interrupted=False, change=None)
         case StartPointUsed():
             return replace(moved, plant=None)
-        case Propose(change):
-            return replace(moved, change=change)
+        case Propose(change, claims):
+            return replace(moved, change=change, claims=claims or ticket.claims, lost=False)
         case Land(commit, unchecked) | Confirm(commit, unchecked):
             return replace(moved, landed=commit, unchecked=unchecked, feedback="", reason=ticket.reason)
         case AlreadyThere(change, reason):
@@ -401,7 +402,9 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             sent_back = replace(moved, reason=reason, feedback=feedback or ticket.feedback)
             if isinstance(step, TryAgain):
                 sent_back = replace(sent_back, skipped=ticket.skipped + step.skips)
-            return replace(sent_back, base=ground.base, plant=ground.tree) if ground else sent_back
+            if ground is not None and ground.lost:
+                sent_back = replace(sent_back, claims=ground.lost, lost=True)
+            return replace(sent_back, base=ground.base, plant=ground.tree, behind=None) if ground else sent_back
         case Park(reason, detail, until):
             parked = Parked(reason=reason, detail=detail, back_to=_RESUMES_AT[ticket.state], until=until)
             cut_off = ticket.state is State.WORKING or ticket.interrupted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -92,7 +92,22 @@ class History:
 
     def content(self, object: str) -> bytes:
         """What is stored under an id."""
-        return self._git("cat-file", "--batch", stdin=f"{object}\n".encode()).stdout.partition(b"\n")[2][:-1]
+        return self.contents([object])[0]
+
+    def contents(self, names: Sequence[str]) -> list[bytes]:
+        """What is stored under ids, or under `COMMIT:PATH`; empty where nothing is."""
+        raw, at, found = (
+            self._git("cat-file", "--batch", stdin="".join(f"{one}\n" for one in names).encode()).stdout,
+            0,
+            [],
+        )
+        for _ in names:
+            end = raw.index(b"\n", at)
+            size = raw[at:end].rpartition(b" ")[2]
+            start = end + 1
+            found.append(raw[start : start + int(size)] if size.isdigit() else b"")
+            at = start + int(size) + 1 if size.isdigit() else start
+        return found
 
     def entries(self, tree: str) -> dict[bytes, TreeEntry]:
         """The entries of one tree by name, without those of its folders."""
@@ -239,6 +254,18 @@ class History:
         """The paths of all files, links and submodules."""
         paths = self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit).stdout
         return tuple(as_text(path) for path in fields(paths))
+
+    def blobs(self, commit: str) -> dict[str, str]:
+        """The ids of what is in all files and links, by path."""
+        listed = fields(self._git("ls-tree", "-r", "-z", "--end-of-options", commit).stdout)
+        entries = (entry.split(b"\t", 1) for entry in listed)
+        return {as_text(path): facts.split(b" ")[2].decode() for facts, path in entries if b" blob " in facts}
+
+    def files_with(self, commit: str, pattern: str) -> tuple[str, ...]:
+        """The paths of text files with a line that fits an extended regular expression."""
+        words = ("grep", "-l", "-z", "-I", "--full-name", "-E", "-e", pattern, commit, "--")
+        found = fields(self._git(*words, accept=(0, 1)).stdout)
+        return tuple(as_text(path).partition(":")[2] for path in found)
 
     def bytes_on_disk(self, commit: str) -> int:
         """What the files of a commit take when checked out, counted in blocks."""

@@ -10,7 +10,7 @@ from legion.domain.landing import definitions
 from legion.domain.landing.repository_files import FaultyEntry
 from legion.domain.review.verdicts import Finding, Severity
 from legion.domain.text import count
-from legion.domain.tickets.ticket import Ticket
+from legion.domain.tickets.ticket import Change, Ticket
 from legion.git.merge.candidates import MergeConflict
 from legion.git.merge.conflicts import ConflictFile
 from legion.jobs.board import Board
@@ -186,8 +186,9 @@ def both_sides(
     target: str,
     found: MergeConflict,
     since: Iterable[tuple[int, str, str]],
-) -> str:
-    """The feedback about a conflict: whose work it is in conflict with, and both versions of each definition.
+) -> tuple[str, tuple[str, ...]]:
+    """The feedback about a conflict: whose work it is in conflict with, and both versions of each definition; and the
+    claims about which it is, where such tickets are ordered.
 
     `since`: what landed since the ticket was dispatched: ticket, commit, and the commit before that.
     """
@@ -195,7 +196,9 @@ def both_sides(
     base = hub.merge_base(target, change.commit) if change is not None else None
     settings = project.config.conflicts
     if change is None or base is None:
-        return conflict(found.files)
+        return conflict(found.files), ()
+    if ticket.behind is not None:
+        base = change.base
 
     def text(commit: str, path: str) -> str:
         return (hub.read_file(commit, path) or b"")[: 1 << 20].decode("utf-8", "replace")
@@ -213,11 +216,8 @@ def both_sides(
             for name in landed
             if name in mine and landed[name] != mine[name]
         }
-    if settings.order:
-        names = {f"{path}::{name}" for path, name in both} or {one.path for one in found.files}
-        context.live.contested.update({ticket.id: frozenset(names)})
-    if not settings.other_side:
-        return conflict(found.files)
+    names = {f"{path}::{name}" for path, name in both} or {f"{one.path}::" for one in found.files}
+    lost = tuple(sorted(names)) if settings.order else ()
     others: dict[int, int] = {}
     for other, commit, under in since:
         if other == ticket.id or hub.is_ancestor(commit, base):
@@ -230,7 +230,27 @@ def both_sides(
     with context.store.read() as tx:
         sides = tickets.get_many(tx, most)
     clean = len({one.path for one in hub.changed_files(base, change.commit)}.difference(paths))
-    return conflict(found.files, sides, list(both.values())[:_MOST_FILES], clean)
+    return conflict(found.files, sides, list(both.values())[:_MOST_FILES], clean), lost
+
+
+def claims_of(context: Board, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[str, ...]:
+    """What a change touches, where another ticket may have to know; a file as a whole where no definition is known."""
+    if not (ticket.spec.proofs or ticket.claims or context.live.guesses.get(ticket.id)):
+        return ()
+    return touched(project, change.base, change.commit)
+
+
+def touched(project: ProjectContext, base: str, commit: str) -> tuple[str, ...]:
+    paths = [one.path for one in project.hub.changed_files(base, commit) if "\n" not in one.path][:_MOST_TOUCHED]
+    texts = project.hub.contents([f"{side}:{path}" for path in paths for side in (base, commit)])
+    claims: list[str] = []
+    for path, before, after in zip(paths, texts[::2], texts[1::2], strict=True):
+        sides = (text[: 1 << 20].decode("utf-8", "replace") for text in (before, after))
+        claims += [f"{path}::{name}" for name in definitions.changed(path, *sides)] or [f"{path}::"]
+    return tuple(claims)
+
+
+_MOST_TOUCHED = 100
 
 
 def _intent(other: Ticket) -> str:

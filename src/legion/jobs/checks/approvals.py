@@ -26,7 +26,8 @@ from legion.domain.review.protected_files import ToolFile, TouchedFile, left_by_
 from legion.domain.review.secrets import SecretFound, secrets_in
 from legion.domain.review.weakened_tests import Weakening, weakenings
 from legion.domain.tickets.ladder import next_try
-from legion.domain.tickets.ticket import Change, Park, ParkReason, StartPoint, Step, Ticket
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
 from legion.git.core.history import FileChange, FileStatus
 from legion.git.hub.attribute_files import attribute_files, attribute_texts
 from legion.git.hub.filters import chosen_filters, defined

@@ -48,14 +48,15 @@ def candidate(context: Board, project: ProjectContext, target: str, ticket: Tick
 def _without_former_history(
     context: Board, project: ProjectContext, target: str, ticket: Ticket
 ) -> str | MergeConflict:
-    """The commit of a ticket's change. If the session was started again from a rewritten branch after the ticket had
-    started, a commit with the change alone: a merge would bring back the commits that the person removed.
+    """The commit of a ticket's change. If it began on something else than the target, a commit with the change alone: a
+    merge would bring what another ticket has not landed, or, where the session was started again from a rewritten
+    branch, the commits that the person removed.
     """
     assert ticket.change is not None, "only a ticket with a change has a candidate"
     change = ticket.change
     with context.store.read() as tx:
         restarted = session_restarts.happened(tx, project.id)
-    if not restarted or project.hub.is_ancestor(change.base, target):
+    if not (restarted or ticket.behind is not None) or project.hub.is_ancestor(change.base, target):
         return change.commit
     alone = [(change.commit, change.base)]
     made = candidates.reapply(project.hub, target, alone, committer=AUTHOR, when=int(ticket.moved_at))

@@ -16,6 +16,7 @@ from legion.domain.review import diffs
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.evidence import check_named, unproven
 from legion.domain.tickets.ladder import next_try, next_try_after_conflict
+from legion.domain.tickets.spec import StartPoint
 from legion.domain.tickets.ticket import (
     AlreadyThere,
     AskReview,
@@ -24,7 +25,6 @@ from legion.domain.tickets.ticket import (
     Confirm,
     Fail,
     Prove,
-    StartPoint,
     State,
     Step,
     Ticket,
@@ -46,7 +46,7 @@ from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import events
-from legion.store.board import receipts, tickets, verdicts
+from legion.store.board import past_tickets, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims
 from legion.system import crash
@@ -127,8 +127,10 @@ def next_step_without_checks(
     """The step of a change that needs no check and no approval; None for any other."""
     if (
         ticket.spec.proofs
+        or ticket.behind is not None
         or person_hooks.is_set(context, HookKind.TASK_COMPLETED)
         or proof_wanted(project, ticket)
+        or held_out.kept(context, project, (ticket,), change.base, change.commit)
         or approvals.concern(context, project, ticket, change)
     ):
         return None
@@ -182,23 +184,46 @@ def _proofs(context: Context, project: ProjectContext, ticket: Ticket, cancel: C
     if isinstance(merged, MergeConflict):
         found = already_there(context, project, ticket, cancel)
         return found or sent_back_for_conflict(context, project, ticket, target, merged)
-    proofs = execution.proofs(ticket.id, ticket.spec.proofs)
+    kept = held_out.kept(context, project, (ticket,), target, merged.commit)
+    proofs = (*kept, *execution.proofs(ticket.id, ticket.spec.proofs))
     tested = confirmed(
         context, project, execution.test_unless_cancelled(context, project, merged.commit, proofs, cancel), cancel
     )
+    tested = _without_red_on_target(context, project, ticket, target, tested, cancel)
     if tested.green:
         return Prove()
     return sent_back_for_red(context, ticket, target, merged.tree, tested)
+
+
+def _without_red_on_target(
+    context: Context, project: ProjectContext, ticket: Ticket, target: str, tested: CheckedCommit, cancel: CancelToken
+) -> CheckedCommit:
+    """Proofs of landed tickets that fail without the change, too, say nothing about it: they end."""
+    red = {one.command for one in tested.red if one.ticket != ticket.id}
+    foreign = [want for want in tested.wanted if want.check.command in red]
+    if not foreign:
+        return tested
+    alone = confirmed(
+        context, project, execution.test_unless_cancelled(context, project, target, foreign, cancel), cancel
+    )
+    gone = {one.command for one in alone.red}
+    with context.store.write() as tx:
+        for owner in sorted({one.ticket for one in alone.red if one.ticket is not None}):
+            past_tickets.retire(tx, project.id, owner, "it fails on the target itself, without any change")
+    return replace(
+        tested,
+        receipts=tuple(one for one in tested.receipts if one.command not in gone),
+        wanted=tuple(one for one in tested.wanted if one.check.command not in gone),
+    )
 
 
 def sent_back_for_conflict(
     context: Trees, project: ProjectContext, ticket: Ticket, target: str, conflict: MergeConflict
 ) -> TryAgain | Fail:
     named = ", ".join(file.path for file in conflict.files[:3])
-    ground = StartPoint(base=target, tree=conflict.tree)
     why = f"it conflicts with what landed meanwhile ({named})"
-    report = feedback.both_sides(context, project, ticket, target, conflict, _landed_since(context, ticket))
-    return next_try_after_conflict(ticket, why, report, ground)
+    report, lost = feedback.both_sides(context, project, ticket, target, conflict, _landed_since(context, ticket))
+    return next_try_after_conflict(ticket, why, report, StartPoint(base=target, tree=conflict.tree, lost=lost))
 
 
 def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
@@ -211,6 +236,8 @@ def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, te
     with context.store.read() as tx:
         owners = tickets.get_many(tx, {one.ticket for one in tested.red if one.ticket not in (None, ticket.id)})
     why, report = what_failed(tested.red), feedback.checks_failed(tested.red, owners=owners)
+    if owners:
+        why = f"it breaks what ticket {owners[0].id} ({owners[0].spec.title}) proved; {why}"
     own = [one for one in tested.red if one.command in ticket.spec.proofs]
     never = [f"`{one.command}` can never pass" for one in own if never_passes(one.command)]
     never += [

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import time
 import uuid
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 
+from legion.config.files.project import ProjectConfig
+from legion.domain.errors import LegionError
 from legion.domain.events import EventKind
+from legion.domain.landing import definitions
 from legion.domain.landing.conflicts import AT_WORK, ConflictSpan, Pair, PredictedConflict, compare
+from legion.domain.landing.definitions import Named
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Ticket
+from legion.git.core.errors import GitProblem
+from legion.git.hub.repository import Hub
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.board import Board
 from legion.jobs.context import Context
@@ -31,6 +39,7 @@ from legion.runner import launch
 from legion.runner.spec import RunnerError, read_spec
 from legion.store import events
 from legion.store.board import projects, races, tickets
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs
 
 log = logging.getLogger(__name__)
@@ -199,3 +208,107 @@ def _describe(place: ConflictSpan) -> str:
         return place.path
     lines = f"line {first}" if first == last else f"lines {first} to {last}"
     return f"{place.path}, {lines}{f' ({place.name})' if place.name else ''}"
+
+
+# The first guess: what tickets that have not started will change, by the names in their texts that the target defines.
+#
+# A git process starts only where two live tickets name the same, so others never wait for it.
+
+_MOST_LIVE = 300
+"""Tickets of a project whose texts are compared."""
+_MOST_READ, _MOST_KNOWN = 40, 500
+"""Files."""
+_LONGEST = 1 << 20
+_DEFINES = r"^[[:space:]]*(async def|def|class)[[:space:]]+({})[^A-Za-z0-9_]"
+_NO_CODE = re.compile(r"(?:^|/)(?:tests?|docs?|examples?)/|(?:^|/)test_[^/]*$|\.(?:md|toml|json)$")
+"""Paths whose definitions are not guessed: most texts that name them mean something else."""
+
+_Texts = dict[Project, dict[int, Named]]
+
+
+class Guesses:
+    """Of all projects. For the scheduler's thread."""
+
+    def __init__(self, context: Trees) -> None:
+        self._context = context
+        self._named: dict[int, tuple[int, Named]] = {}
+        self._found: dict[int, tuple[object, dict[int, frozenset[str]]]] = {}
+        self._known: dict[str, tuple[str, ...]] = {}
+        """By the id of a file's content."""
+
+    def read(self, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]) -> _Texts:
+        """What the texts of live tickets name, in projects where one could still wait for another."""
+        by_project: dict[int, list[Ticket]] = {}
+        for ticket in live:
+            if not ticket.spec.checkpoint and ticket.spec.undoes is None:
+                by_project.setdefault(ticket.project, []).append(ticket)
+        found: _Texts = {}
+        for record in projects.all(tx):
+            mine = by_project.get(record.id, [])[:_MOST_LIVE]
+            waits = any(one.state is State.QUEUED and one.attempt == 0 for one in mine)
+            if waits and len(mine) > 1 and record.id in configs and configs[record.id].conflicts.order:
+                found[record] = self._read(tx, mine)
+        kept = {id for named in found.values() for id in named}
+        self._named = {id: one for id, one in self._named.items() if id in kept}
+        return found
+
+    def _read(self, tx: ReadTransaction, mine: Iterable[Ticket]) -> dict[int, Named]:
+        # A text can change only while its ticket has not started.
+        seen = {id: version for id, (version, _) in self._named.items()}
+        new = [
+            one.id
+            for one in mine
+            if seen.get(one.id, -1) != one.version and (one.state is State.QUEUED or one.id not in seen)
+        ]
+        for ticket in tickets.get_many(tx, new):
+            spec = ticket.spec
+            words = "\n".join((spec.title, spec.text, spec.context, spec.criteria, spec.plan, *spec.files))
+            self._named[ticket.id] = (ticket.version, definitions.named_in(words))
+        return {one.id: self._named[one.id][1] for one in mine}
+
+    def of(self, texts: _Texts) -> dict[int, frozenset[str]]:
+        """By ticket: what it claims. Empty for most."""
+        found: dict[int, frozenset[str]] = {}
+        for record, named in texts.items():
+            key = (record.target, tuple(named.items()))
+            if record.id not in self._found or self._found[record.id][0] != key:
+                self._found[record.id] = (key, self._guess(record, named))
+            found |= self._found[record.id][1]
+        return found
+
+    def _guess(self, record: Project, named: Mapping[int, Named]) -> dict[int, frozenset[str]]:
+        many = Counter(word for one in named.values() for word in _parts(one))
+        shared = {word for word, times in many.items() if times > 1}
+        if not shared:
+            return {}
+        try:
+            files = self._index(self._context.project_of(record).hub, record.target, shared)
+        except (GitProblem, LegionError) as unknown:
+            log.debug("%s: no guess of what tickets will change: %s", record.name, unknown)
+            return {}
+        guesses = {id: definitions.claims(one, files) for id, one in named.items()}
+        return {id: claims for id, claims in guesses.items() if claims}
+
+    def _index(self, hub: Hub, target: str, shared: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """By path: what is defined there, of files that are named, or that define what is."""
+        paths = tuple(f"/{word}" for word in shared if "." in word)
+        words = sorted(word for word in shared if word.isidentifier())
+        there = hub.blobs(target)
+        found = [path for path in there if f"/{path}".endswith(paths)]
+        if words:
+            found += hub.files_with(target, _DEFINES.format("|".join(words)))
+        code = [path for path in dict.fromkeys(found) if not _NO_CODE.search(path) and path in there][:_MOST_READ]
+        return {path: self._names(hub, path, there[path]) for path in code}
+
+    def _names(self, hub: Hub, path: str, blob: str) -> tuple[str, ...]:
+        if blob not in self._known:
+            text = hub.content(blob)[:_LONGEST].decode("utf-8", "replace")
+            self._known[blob] = tuple(one.name for one in definitions.definitions(path, text))
+            while len(self._known) > _MOST_KNOWN:
+                self._known.pop(next(iter(self._known)))
+        return self._known[blob]
+
+
+def _parts(named: Named) -> set[str]:
+    """What two tickets have to share for a guess: a path, or a part of a name."""
+    return {part for word in named.words for part in word.split(".")} | named.paths

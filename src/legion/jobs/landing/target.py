@@ -29,7 +29,7 @@ from legion.jobs.checks import execution
 from legion.jobs.checks.candidates import ChainLink
 from legion.jobs.landing import branch_questions, reverted
 from legion.jobs.trees import ProjectContext
-from legion.store.board import forges, landings, projects, receipts, tickets
+from legion.store.board import forges, landings, past_tickets, projects, receipts, tickets
 from legion.store.database.transactions import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -131,6 +131,8 @@ def _record_ticket(tx: Transaction, project: ProjectContext, intent: LandingInte
     ticket = tickets.get(tx, number)
     commands = {*(check.command for check in project.config.checks), *ticket.spec.proofs}
     tickets.move(tx, number, Land(commit, unchecked=not (commands or ticket.spec.acceptance)))
+    for other in (*ticket.spec.retires, *((ticket.spec.undoes,) if ticket.spec.undoes is not None else ())):
+        past_tickets.retire(tx, ticket.project, other, f"ticket {number}: {ticket.spec.title}")
     names = {f"{HELD_OUT}{name}" for name in ticket.spec.acceptance}
     data = {
         "commit": commit,

@@ -40,7 +40,7 @@ from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.git.trees.tree import tree_with_files
 from legion.jobs.agent import plan_approval, spec
 from legion.jobs.agent.preparation import Workplace
-from legion.jobs.attempts import escalation
+from legion.jobs.attempts import escalation, feedback
 from legion.jobs.board import Board
 from legion.jobs.checks import job
 from legion.jobs.checks.candidates import trailers
@@ -162,6 +162,7 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket, this_run: 
     step = decided or judge(context, project, ticket, this_run, made.ended, saved)
     then: Park | Prove | AskReview | AlreadyThere | None = rest_before(context, ticket, made.ended, saved, step)
     if isinstance(step, Propose):
+        step = replace(step, claims=feedback.claims_of(context, project, ticket, step.change))
         then = job.next_step_without_checks(context, project, ticket, step.change)
     elif made.outcome is Outcome.FINISHED and not decided and saved.tree == project.hub.tree_of(ticket.base or ""):
         then = job.already_there(context, project, ticket, CancelToken()) or then
@@ -184,6 +185,8 @@ def _judge_submitted(context: Context, project: ProjectContext, ticket: Ticket, 
 
 def _judge_change(context: Board, project: ProjectContext, ticket: Ticket, outcome: Outcome, saved: Saved) -> _Verdict:
     step = judge_change(context, project, ticket, saved, ())
+    if isinstance(step, Propose):
+        step = replace(step, claims=feedback.claims_of(context, project, ticket, step.change))
     then = job.next_step_without_checks(context, project, ticket, step.change) if isinstance(step, Propose) else None
     end = RunEnd(outcome=outcome, detail="the person submitted it", notes=_left_out(saved), saved=saved.commit)
     return _Verdict(end=end, step=step, then=then)

@@ -22,22 +22,13 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.scheduling.admission import AdmissionState
-from legion.domain.scheduling.decide import (
-    BoardSnapshot,
-    Claim,
-    Command,
-    HandBack,
-    JobKind,
-    ParkTicket,
-    StartJob,
-    Wake,
-    decide,
-)
-from legion.domain.scheduling.job_places import FOLLOWS_RUN
+from legion.domain.scheduling.decide import BoardSnapshot, Claim, JobKind, decide
+from legion.domain.scheduling.job_places import FOLLOWS_RUN, Command, HandBack, ParkTicket, StartJob, Wake
 from legion.domain.scheduling.throttle import ThrottleState
-from legion.domain.tickets.ticket import Inspect, Park, ParkReason, Recheck, Start, State, Unpark
+from legion.domain.tickets.ticket import Inspect, Park, ParkReason, Recheck, Start, State, Ticket, Unpark
 from legion.jobs.checks.job import check
 from legion.jobs.context import Context
+from legion.jobs.landing.conflict_prediction import Guesses
 from legion.jobs.landing.gate import baseline
 from legion.jobs.landing.job import land
 from legion.jobs.live_state import Backoff
@@ -125,6 +116,8 @@ class Scheduler:
         self._throttles: dict[str, ThrottleState] = {}
         """By account: the state that was recorded last."""
         self._budget_asker = throttle.BudgetAsker(context)
+        self._guesses = Guesses(context)
+        self._behind: Mapping[int, int] = {}
         self._loop = threading.Thread(target=self._keep_deciding, name="scheduler", daemon=True)
 
     def start(self) -> None:
@@ -188,6 +181,7 @@ class Scheduler:
         snapshot = self._snapshot()
         decision = decide(snapshot, now)
         self._state.holds.replace(decision.held)
+        self._behind = decision.behind
         self._record_throttles(snapshot.admission)
         self._budget_asker.ask(decision.held)
         started = self.context.start_limit.count
@@ -215,6 +209,9 @@ class Scheduler:
             taking = {job: at for job, at in facts.at.items() if facts.takes_slot(*job)}
             found = placements.places(self.context, tx, taking, now)
             labels = throttle.role_labels(tx, facts.tickets)
+            texts = self._guesses.read(tx, facts.tickets, configs)
+        guesses = self._guesses.of(texts)
+        self.context.live.guesses.replace(guesses)
         views = tuple(
             replace(view, overlap=configs[view.id].conflicts.overlap)
             if view.id in configs
@@ -225,7 +222,7 @@ class Scheduler:
         return replace(
             facts,
             projects=views,
-            contested=self.context.live.contested.current,
+            guesses=guesses,
             resting=backoffs,
             admission=admission,
             places=found,
@@ -330,8 +327,7 @@ class Scheduler:
         ticket = tickets.get(tx, ticket_id)
         if ticket.state is not State.QUEUED or ticket.change is None or ticket.interrupted:
             return False
-        contested = ticket.id in self.context.live.contested.current
-        return contested and ticket.base != projects.get(tx, ticket.project).target
+        return ticket.lost and ticket.base != projects.get(tx, ticket.project).target
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int, machine: str) -> None:
         """Start a queued ticket. One that has started only gets its job back."""
@@ -342,10 +338,18 @@ class Scheduler:
             return
         if kind is JobKind.RUN:
             project = projects.get(tx, ticket.project)
-            started = tickets.move(tx, ticket_id, Start(project.target), expected_version=version)
+            started = tickets.move(tx, ticket_id, self._start_of(tx, ticket, project.target), expected_version=version)
             advisors.start(tx, started, machine)
         else:
             tickets.move(tx, ticket_id, Inspect(), expected_version=version)
+
+    def _start_of(self, tx: Transaction, ticket: Ticket, target: str) -> Start:
+        """On the target, or on the change that this one waits for no longer."""
+        behind = self._behind.get(ticket.id)
+        other = tickets.get(tx, behind) if behind is not None else None
+        if other is None or other.change is None or other.ended:
+            return Start(target)
+        return Start(other.change.commit, behind=other.id)
 
     def run_job(self, claim: Claim) -> None:
         """Run a claimed job to its end in this thread. An error releases the claim and sets a backoff."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.errors import StateConflict
-from legion.domain.tickets.ticket import StartPoint
+from legion.domain.tickets.spec import StartPoint
 from legion.drivers.profile import DriverProfile
 from legion.git.core.errors import BranchGone, RepositoryGone
 from legion.git.hub.unfinished import unfinished

@@ -14,7 +14,8 @@ from pathlib import Path
 from legion.domain.errors import NotFound, Retryable, StateConflict
 from legion.domain.runs import Run
 from legion.domain.tickets.rewinds import KEPT_BY, KeptState, RewindMoment, kept
-from legion.domain.tickets.ticket import StartPoint, State, Ticket
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import State, Ticket
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile
 from legion.drivers.tree_states import StateStore

@@ -12,7 +12,8 @@ from pathlib import Path
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.landing.queue import PullUnit
 from legion.domain.projects import Project, epic_slug, is_session_of_epic, session_of_branch
-from legion.domain.tickets.ticket import StartPoint, State
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import State
 from legion.git.person.adopted import adopt_branch
 from legion.git.person.inspect import has_branch
 from legion.git.person.new_branch import make_branch
@@ -22,7 +23,7 @@ from legion.jobs.workspace import linked_projects
 from legion.service.projects import sessions
 from legion.service.shared.made_changes import propose
 from legion.store import epic_sessions
-from legion.store.board import projects, tickets
+from legion.store.board import epics, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -111,7 +112,7 @@ def ready(tx: ReadTransaction, parent: Project, upstream: Sequence[str]) -> list
     for one in projects.sessions_of(tx, parent.common_dir):
         if one.session and one.target and set(tickets.counts(tx, one.id)) == {State.DONE}:
             complete.append(one)
-    names = [(one, name) for one in complete for name in tickets.epics_of(tx, one.id)]
+    names = [(one, name) for one in complete for name in epics.names(tx, one.id)]
     mine = [name for one, name in names if is_session_of_epic(one.session, name)]
     return [name for name in dict.fromkeys(mine) if not linked_projects.unlanded_epic(tx, parent, upstream, name)]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from legion.domain.tickets.ticket import Change, Propose, Rewind, Start, StartPoint
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import Change, Propose, Rewind, Start
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 

@@ -10,7 +10,8 @@ from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.rules import Rule
 from legion.domain.takeovers import Takeover, TakeoverMode
 from legion.domain.tickets.offers import OfferFacts, may
-from legion.domain.tickets.ticket import Rewind, StartPoint, State, Ticket, Unpark
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import Rewind, State, Ticket, Unpark
 from legion.git.core.errors import BranchGone
 from legion.git.person import branches
 from legion.git.person.inspect import look

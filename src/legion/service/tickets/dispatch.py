@@ -27,7 +27,7 @@ from legion.store.staff import agents
 from legion.store.work import idempotency
 from legion.wire.dispatch import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
-_DERIVED = {"title", "after", "max_attempts", "review", "gate"}
+_DERIVED = {"title", "after", "max_attempts", "review", "gate", "retires"}
 _TAKEN_OVER = {field.name for field in fields(TicketSpec)} & set(TICKET_FIELDS) - _DERIVED
 """Fields that a ticket's spec has as the request has them."""
 _MOST_NAMED = 10
@@ -119,6 +119,7 @@ def _spec(prepared: Prepared, one: PreparedTicket, after: list[int], crew: str) 
         acceptance=_distinct(new.accept),
         max_attempts=new.max_attempts or prepared.attempts,
         climbs=one.climbs,
+        retires=_distinct(new.retires) if by is None else (),
         asks=new.ask,
         review=ReviewPolicy(new.review) if new.review else None,
         # An agent's ticket keeps the gate of its epic or project.

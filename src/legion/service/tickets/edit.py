@@ -14,13 +14,13 @@ from legion.domain.tickets.ticket import Retry, State, Ticket
 from legion.jobs.board import Board
 from legion.service.tickets import actions
 from legion.service.tickets.lookup import get_ticket
-from legion.store.board import tickets
+from legion.store.board import past_tickets, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import runs
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.tickets import Acted, Action, EditTicket
 
-_ANY_TIME = {"priority", "gate"}
+_ANY_TIME = {"priority", "gate", "alone"}
 """Fields that count for work in progress, too."""
 _FOR_THE_AGENT = ("title", "text", "context", "criteria", "plan")
 _BEFORE_A_START = (State.DRAFT, State.QUEUED, State.FAILED, State.STOPPED)
@@ -32,9 +32,19 @@ def edit(context: Board, ticket_id: int, wanted: EditTicket) -> Acted:
         raise BadInput(f"Name what to change: `legion edit {ticket_id} --priority 5`, or --text, --after and others.")
     with context.store.write() as tx:
         ticket = get_ticket(tx, ticket_id)
+        if wanted.retire is not None:
+            return _retire(tx, ticket, given)
         apply(tx, ticket, given)
     named = ", ".join(given)
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is changed: {named}.")
+
+
+def _retire(tx: Transaction, ticket: Ticket, given: Mapping[str, Any]) -> Acted:
+    if ticket.state is not State.DONE or not ticket.spec.proofs or len(given) > 1:
+        raise StateConflict(f"Only proofs of a landed ticket retire, by --retire alone: `legion ticket {ticket.id}`.")
+    past_tickets.retire(tx, ticket.project, ticket.id, " ".join(given["retire"].split()))
+    now = "run for later changes no more" if given["retire"] else "run for later changes again"
+    return Acted(tickets=[ticket.id], message=f"The proofs of ticket {ticket.id} {now}.")
 
 
 def apply(tx: Transaction, ticket: Ticket, given: Mapping[str, Any]) -> Ticket:
@@ -72,7 +82,7 @@ def _refuse_started(tx: ReadTransaction, ticket: Ticket, given: Mapping[str, Any
     at_once = given.keys() <= _ANY_TIME
     if not at_once and (state not in _BEFORE_A_START or runs.active_of(tx, ticket.id)):
         raise StateConflict(
-            f"Ticket {ticket.id} is {ticket.state.value}; only its priority and gate can change now. "
+            f"Ticket {ticket.id} is {ticket.state.value}; only its priority, its gate and --alone can change now. "
             f"`legion tell {ticket.id}` reaches its agent, `legion stop {ticket.id}` lets you edit it."
         )
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from legion.domain.errors import BadInput, LegionError, Retryable
 from legion.domain.rules import Rule
-from legion.domain.tickets.ticket import Park, ParkReason, Rewind, StartPoint, State, Unpark
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import Park, ParkReason, Rewind, State, Unpark
 from legion.git.person.adopted import AdoptedWork, adopt_branch, adopt_checkout
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext, Trees

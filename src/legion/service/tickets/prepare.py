@@ -16,7 +16,7 @@ from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.hooks import HookKind
 from legion.domain.projects import Project
 from legion.domain.scheduling.program_choice import ProgramChoice, best_program
-from legion.domain.tickets.ticket import StartPoint
+from legion.domain.tickets.spec import StartPoint
 from legion.git.core.errors import BranchGone
 from legion.git.person.adopted import adopt_branch
 from legion.jobs import person_hooks

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from legion.domain.errors import StateConflict
 from legion.domain.questions import REBASE, REBUILD, RECREATE
-from legion.domain.tickets.ticket import StartPoint, Ticket
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import Ticket
 from legion.git.merge.candidates import MergeConflict, reapply
 from legion.jobs.landing import reverted
 from legion.jobs.trees import ProjectContext, Trees

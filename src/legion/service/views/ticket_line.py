@@ -139,6 +139,8 @@ class TicketLines:
                 return _asks(self._asking[ticket.id])
             case State.WORKING:
                 return f"held by {self._holders[ticket.id]}"
+            case State.CHECKING if (hold := self._context.live.scheduler.holds.get(ticket.id)) is not None:
+                return hold.why
             case State.CHECKING:
                 return "checks of the landed code" if ticket.spec.checkpoint else "its proofs run"
             case State.LANDING:
@@ -214,8 +216,6 @@ class TicketLines:
             return "waits while your own commits are checked"
         if project and (same := self._same_files(project, ticket)):
             return f"waits for {_numbers(same)}, at work on the same files"
-        if contested := self._context.live.contested.get(ticket.id):
-            return f"waits for a slot, or for another at work on {sorted(contested)[0]}"
         if (hold := self._context.live.scheduler.holds.get(ticket.id)) is not None:
             return f"{hold.why}{self._starts(hold)}"
         if ticket.id in self._active:

@@ -13,6 +13,13 @@ _TABLE = schema.epics.c
 _ALL = FixedQuery(select(schema.epics), lambda row: row, remember=None)
 
 
+def names(tx: ReadTransaction, project: int) -> tuple[str, ...]:
+    """Of the epics that tickets of a project belong to."""
+    table = schema.tickets.c
+    found = select(table.epic).where(table.project == project, table.epic != "", table.dropped_at.is_(None)).distinct()
+    return tuple(tx.execute(found.order_by(table.epic)).scalars())
+
+
 def budgets(tx: ReadTransaction) -> dict[tuple[int, str], float]:
     """Dollars by project and name."""
     return {(row.project, row.name): row.budget for row in _ALL.all(tx) if row.budget is not None}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from sqlalchemy import delete, func, insert, select, update
 
 from legion.domain.agents.teams import RolePart
+from legion.domain.events import EventKind
 from legion.domain.scheduling.program_choice import PastTicket
 from legion.domain.tickets.ticket import ENDED, State, Ticket
 from legion.store.database import schema
@@ -86,3 +87,10 @@ PREFIX = "ended/"
 
 def _counter(project: int, state: State) -> str:
     return f"{PREFIX}{project}/{state.value}"
+
+
+def retire(tx: Transaction, project: int, ticket: int, why: str) -> None:
+    """The proofs of a landed ticket no longer run for later changes; with an empty reason they do again."""
+    mine = (schema.tickets.c.id == ticket, schema.tickets.c.project == project)
+    tx.execute(update(schema.tickets).where(*mine).values(retired=why))
+    tx.record(EventKind.TICKET_EDITED, project=project, ticket=ticket, data={"fields": ["retire"], "why": why})

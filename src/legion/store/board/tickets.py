@@ -272,12 +272,6 @@ def of_epic(tx: ReadTransaction, project: int, epic: str) -> tuple[Ticket, ...]:
     return get_many(tx, tx.execute(found).scalars())
 
 
-def epics_of(tx: ReadTransaction, project: int) -> tuple[str, ...]:
-    """The names of the epics that tickets of a project belong to."""
-    found = select(_TABLE.epic).where(_TABLE.project == project, _TABLE.epic != "", _ON_BOARD).distinct()
-    return tuple(tx.execute(found.order_by(_TABLE.epic)).scalars())
-
-
 def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
     """Those on the board that take this one back, oldest first, without their long texts."""
     found = select(schema.tickets).where(_TABLE.undoes == ticket, _ON_BOARD).order_by(_TABLE.id)
@@ -290,6 +284,11 @@ def landed(tx: ReadTransaction, project: int, *, noted: bool) -> tuple[Ticket, .
     found = found.where(_NOTED if noted else _TABLE.reason == "")
     rows = [row for row in tx.execute(found) if row.state is State.DONE and row.dropped_at is None]
     return tuple(_ticket(row) for row in rows if not row.checkpoint)
+
+
+def with_proofs(tx: ReadTransaction, project: int) -> tuple[Ticket, ...]:
+    """Landed ones whose proofs still run for later changes, the last first, without their long texts."""
+    return tuple(one for one in _WITH_PROOFS.all(tx, wanted=project) if one.state is State.DONE and not one.retired)
 
 
 def note(tx: Transaction, ticket: int, reason: str) -> None:
@@ -413,7 +412,8 @@ def _ticket(row: Stored) -> Ticket:
         spec=TicketSpec(**spec),
         parked=None if row.parked is None else _parked(row.parked),
         change=None if row.change_commit is None else Change(base=row.change_base, commit=row.change_commit),
-        **{name: getattr(row, name) for name in _MOVING_COLUMNS},
+        claims=tuple(row.claims),
+        **{name: getattr(row, name) for name in _MOVING_COLUMNS if name != "claims"},
     )
 
 
@@ -430,6 +430,14 @@ _HOW_MANY_LIVE = FixedQuery(
     select(func.count().label("many")).select_from(schema.tickets).where(_LIVE, _TABLE.project == bindparam("wanted")),
     lambda row: int(row.many),
     remember=10,
+)
+_WITH_PROOFS = FixedQuery(
+    select(schema.tickets)
+    .where(_ENDED, _ON_BOARD, _TABLE.proofs != literal_column("'[]'"), _TABLE.project == bindparam("wanted"))
+    .order_by(_TABLE.id.desc())
+    .limit(500),
+    _ticket,
+    remember=None,
 )
 _INSERT, _INSERT_TEXTS = inserting(schema.tickets), inserting(schema.ticket_details)
 _MOVE = updating(

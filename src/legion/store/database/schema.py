@@ -181,6 +181,10 @@ tickets = Table(
     Column("gate", one_of(LandingGate)),
     Column("place", Integer, nullable=False),
     Column("on", Json, nullable=False),
+    *(Column(name, Json, nullable=False, server_default="[]") for name in ("claims", "retires")),
+    Column("retired", AnyText, nullable=False, server_default=""),
+    *(Column(name, Flag, nullable=False, server_default="0") for name in ("lost", "alone")),
+    Column("behind", Integer),
 )
 
 ticket_details = Table(
