@@ -203,9 +203,8 @@ def _without_red_on_target(
     foreign = [want for want in tested.wanted if want.check.command in red]
     if not foreign:
         return tested
-    alone = confirmed(
-        context, project, execution.test_unless_cancelled(context, project, target, foreign, cancel), cancel
-    )
+    again = execution.test_unless_cancelled(context, project, target, foreign, cancel)
+    alone = confirmed(context, project, again, cancel)
     gone = {one.command for one in alone.red}
     with context.store.write() as tx:
         for owner in sorted({one.ticket for one in alone.red if one.ticket is not None}):
