@@ -262,6 +262,8 @@ class TicketPage:
     usage: UsageLine | None = None
     """Of all its runs; null where nothing was counted."""
     budget: float | None = None
+    retires: list[int] = field(default_factory=list)
+    """Landed tickets whose proofs end when it lands."""
     retired: str = ""
     """Why its proofs no longer run for later changes; empty: they run for those that touch the same code."""
     ask: bool = False

@@ -108,6 +108,7 @@ def ticket_page(context: Trees, ticket_id: int) -> TicketPage:
         weakened=weakened(project, ticket),
         hidden_characters=hidden(project, ticket),
         accept=list(spec.acceptance),
+        retires=list(spec.retires),
         crew=crews.crew_line(context, project, ticket, all_runs),
         reversal=without,
         reviews=review.review_lines(ticket, read),
