@@ -18,12 +18,12 @@ from tests.crash.nursery import Moment, Nursery
 from tests.support.sampling import sampled, sampled_together
 
 ELSEWHERE = (
-    *("jobs.serve.", "jobs.advise.", "jobs.plan.", "jobs.live.", "jobs.rewind.", "jobs.rebuild."),
+    *("jobs.serve.", "jobs.advise.", "jobs.plan.", "jobs.reader.", "jobs.live.", "jobs.rewind.", "jobs.rebuild."),
     *("jobs.adopt.", "jobs.forge.", "git.remote.", "jobs.machine-", "machine.", "jobs.race."),
     *("forge.", "service.epic."),
 )
 POINTS = [point for point in Point if not point.value.startswith(ELSEWHERE)]
-"""Those of standing agents, advice, plans, liveness and rewinds need a conversation, those of a rebuild no daemon:
+"""Those of standing agents, advice, plans, readers, liveness and rewinds need a conversation, those of a rebuild none:
 `tests/scenarios` has tests that pass them, and those of adoptions and races. `tests/forge` passes those of forges,
 `tests/machines` those of machines."""
 

@@ -64,7 +64,7 @@ def test_it_shows_every_trouble_and_how_each_ended(tmp_path):
     assert summary["red_receipts"] >= 1
     read = [(point["state"], point["tried"]) for point in summary["points"]]
     assert read == [("done", "green")] * 4 + [("missing", "red")]
-    assert "a last reader held the goal against what landed: 4 of 5 points done, 1 missing" in shown.stderr
+    assert "the last reader held the goal against it: 4 of 5 points done, 1 missing" in shown.stderr
     asked = [json.loads(line) for line in (folder / "rehearsal.jsonl").read_text().splitlines()]
     assert {line["kind"] for line in asked} <= {"scripted", "side", "count"}
     # All attempts of a ticket are one conversation.

@@ -27,6 +27,12 @@ window.release = () => {
 """A busy browser: the address is another one before the page has heard of it."""
 
 
+@pytest.fixture(autouse=True)
+def _all_requests_seen(visitor: Visitor) -> None:
+    """A page that has its service worker sends requests through it, where no test can hold them."""
+    visitor.context.add_init_script("delete Navigator.prototype.serviceWorker;")
+
+
 class Held:
     """Requests that are answered when a test says so."""
 

@@ -206,7 +206,7 @@ class _Demo:
             read = [one for one in self._legion.plans(self._cwd, all=True).plans if one.source == "read"]
             if read and read[0].state not in _PLANNING:
                 self._reader = self._legion.plan_page(int(read[0].id.removeprefix("P")))
-                text = f"a last reader held the goal against what landed: {self._reader.plan.reason}"
+                text = f"the last reader held the goal against it: {self._reader.plan.reason}"
                 self._printer.print_event(StoryLine(text, "done" if self._reader.points else "failed"))
                 return
             for _ in events.wait(TICK):
