@@ -197,19 +197,22 @@ def rebuild(context: Trees, wanted: NamedSession) -> Done:
     before = project.target
     left = reverted.removed_from_target(context, project, old=before, new=tip)
     with context.store.write() as tx:
-        restart(tx, project, tip, [one.id for one, _ in left], REBUILD)
+        restart(tx, project, tip, [one.id for one, _ in left], REBUILD, before=before)
     lost = len(project.hub.commits_between(tip, before))
     kept = count(lost, "landed commit that it lacks is", "landed commits that it lacks are")
     notes = [f"{kept} kept as refs/legion/before/{before} in {project.hub.path}."] if lost else []
     return Done(message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}.", notes=notes)
 
 
-def restart(tx: Transaction, project: ProjectContext, tip: str, left: Sequence[int], choice: str) -> None:
-    """Make the tip of its branch the target of a session. `left` are the tickets whose work the target then lacks."""
+def restart(
+    tx: Transaction, project: ProjectContext, tip: str, left: Sequence[int], choice: str, *, before: str
+) -> None:
+    """Make the tip of its branch the target of a session. `left` are the tickets whose work the target then lacks, as
+    they were found for the target `before`: what has landed on it since would be lost.
+    """
     current = projects.get(tx, project.id)
-    if landings.open_ones(tx, project.id):
+    if landings.open_ones(tx, project.id) or project.target != before:
         raise StateConflict("Something is just landing. Try again in a moment.")
-    before = project.target
     project.hub.keep(f"before/{before}", before)
     project.hub.move_target(tip, expected=before)
     fresh = replace(current, target=tip, person_tip=tip, person_absorbed=tip, person_refused=None)

@@ -46,7 +46,8 @@ def rebase(context: Trees, wanted: NamedSession) -> Done:
     record = sessions.named(context, wanted.cwd, wanted.name)
     project = context.project_of(record)
     tip = project.hub.fetch_person(Path(record.common_dir), record.branch)
-    left = reverted.removed_from_target(context, project, old=project.target, new=tip)
+    old = project.target
+    left = reverted.removed_from_target(context, project, old=old, new=tip)
     again = _uncollected(project, left)
     if not again:
         return sessions.rebuild(context, wanted)
@@ -66,14 +67,14 @@ def rebase(context: Trees, wanted: NamedSession) -> Done:
         text=f"The branch {record.branch} was rewritten. Land on it what had landed before:\n\n{listed}",
     )
     # With the target: a branch may be reset to the same commit again after more has landed.
-    id = f"session-rebase:{record.id}:{project.target}:{tip}"
+    id = f"session-rebase:{record.id}:{old}:{tip}"
     request = Dispatch(cwd=record.worktrees, tickets=[new], request=id)
     prepared = prepare(context, request)
     with context.store.write() as tx:
         created = create(tx, prepared)
         (number,) = created.answer.ids
         if created.new:
-            sessions.restart(tx, project, tip, [ticket.id for ticket, _ in left], REBASE)
+            sessions.restart(tx, project, tip, [ticket.id for ticket, _ in left], REBASE, before=old)
             propose(tx, number, StartPoint(base=tip, tree=made.tree), made.commit)
     return Done(
         message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}; ticket {number} lands on it "
