@@ -68,3 +68,15 @@ def test_work_that_did_not_land_is_asked_about_by_itself(one: Squad, tmp_path: P
 
     _uninstall(project, tmp_path, "--yes", "--unsaved")
     assert not one.data.root.exists()
+
+
+def test_a_project_that_refuses_keeps_legion_and_the_next_time_nothing_is_left(one: Squad, tmp_path: Path) -> None:
+    first, second = (one.adopt(Repository(tmp_path / name)) for name in ("first", "second"))
+    trees = [first.worktrees, second.worktrees]
+    second.until_settled(second.dispatch("Landed", "echo x > landed.txt"))
+    assert "No longer projects: first." in _uninstall(second, tmp_path, "--yes", code=5)
+    assert one.data.root.exists()
+
+    second.collect()
+    _uninstall(second, tmp_path, "--yes")
+    assert not [folder for folder in (*trees, one.data.root) if folder.exists()]

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -16,7 +16,7 @@ import click
 
 from legion import __version__
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import count, sanitize
+from legion.cli.base.output import count, sanitize, size
 from legion.cli.base.progress import progress
 from legion.client.discovery import is_remote
 from legion.client.legion import Legion
@@ -29,6 +29,8 @@ from legion.wire.projects import Done, WorktreeList
 
 _NOT_LANDED = ("failed", "stopped", "parked")
 _PACKAGE = "legionary"
+_LEGION = (sys.executable, "-m", "legion")
+"""This installation, which PATH need not name."""
 _CHANGES = "CHANGELOG.md"
 _LONGEST = 300
 _OF_APT = Path("/opt/legionary/venv")
@@ -96,18 +98,12 @@ def update(call: CommandCall, sure: bool) -> None:
     for argv in made.update:
         _run(argv)
     was_up = stop(call.data_dir)
-    now = _ask(legion_here(), "--version").removeprefix("legion ")
+    now = _ask(*_LEGION, "--version").removeprefix("legion ")
     if was_up:
-        _run((legion_here(), "--data-dir", str(call.data_dir), "up"), quiet=True)
+        _run((*_LEGION, "--data-dir", str(call.data_dir), "up"), quiet=True)
     news = f"Legion is {now} now" if now != __version__ else f"Legion {now} is the newest"
     message = f"{news}{', and up again' if was_up else ''}."
     call.answer(Done(message=message), lambda: [message, *([] if now == __version__ else _changes(__version__))])
-
-
-def legion_here() -> str:
-    """The program of this installation, which PATH need not name."""
-    own = Path(sys.executable).with_name("legion")
-    return str(own) if own.exists() else "legion"
 
 
 def _changes(before: str) -> Iterator[str]:
@@ -127,7 +123,7 @@ def _run(argv: tuple[str, ...], *, quiet: bool = False) -> None:
     except FileNotFoundError:
         raise LegionError(f"{argv[0]} is not on PATH: run `{shlex.join(argv)}` where it is.") from None
     if done.returncode != 0 and not quiet:
-        raise LegionError(f"`{shlex.join(argv)}` failed with {done.returncode}; Legion is as it was.")
+        raise LegionError(f"`{shlex.join(argv)}` failed with {done.returncode}; the daemon is as it was.")
 
 
 def _ask(*argv: str, cwd: Path | None = None) -> str:
@@ -163,7 +159,7 @@ def uninstall(call: CommandCall, sure: bool, unsaved: bool) -> None:
         return
     if left.unsaved and not unsaved and not _agreed(call, False, "Remove the work that did not land, too?"):
         raise NotAllowed("Nothing was removed. `legion checkout N` makes a branch of a ticket's work.")
-    _forget(legion, projects)
+    _forget(legion, left.trees)
     with progress("Removing"):
         left.remove(call)
     message = f"Removed. The program itself: {shlex.join(installer().remove)}"
@@ -171,16 +167,20 @@ def uninstall(call: CommandCall, sure: bool, unsaved: bool) -> None:
     call.notes(left.stay())
 
 
-def _forget(legion: Legion, projects: list[ProjectLine]) -> None:
-    """Their agents' work goes to the trash. Nothing is removed while one has something that would be lost."""
-    refused = []
-    for project in sorted(projects, key=lambda one: not one.session):
+def _forget(legion: Legion, trees: Mapping[str, ProjectLine]) -> None:
+    """Each with its worktrees. While one of them refuses, what else Legion has on disk stays."""
+    gone, refused = [], []
+    for folder, project in sorted(trees.items(), key=lambda one: not one[1].session):
         try:
             legion.remove_project(project.root)
         except LegionError as no:
             refused.append(f"{project.name}: {no.message}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+            gone.append(project.name)
     if refused:
-        raise StateConflict("\n".join(["Legion stays, because of:", *(sanitize(one) for one in refused)]))
+        already = [f"No longer projects: {', '.join(gone)}."] if gone else []
+        raise StateConflict("\n".join(["Legion stays, because of:", *map(sanitize, (*refused, *already))]))
 
 
 @dataclass(kw_only=True)
@@ -191,8 +191,8 @@ class Leftovers:
     service: ServiceFile | None
     plugins: dict[str, tuple[str, Path]]
     """By its folder: whose it is, user or project, and the project."""
-    trees: list[Path]
-    """The folders of agents' worktrees, next to each repository."""
+    trees: dict[str, ProjectLine]
+    """By the folder of its agents' worktrees, next to each repository."""
     unsaved: list[str]
     """Work that would be lost, as sentences."""
 
@@ -214,7 +214,7 @@ class Leftovers:
             data=DataDir(call.data_dir),
             service=made if made is not None and made.file.exists() else None,
             plugins={folder: (place, root) for folder, place, root in found},
-            trees=[Path(one.root) for one in kept],
+            trees={one.root: project for one, project in zip(kept, projects, strict=True)},
             unsaved=unsaved,
         )
 
@@ -234,7 +234,7 @@ class Leftovers:
         for name, path in (("settings", user_config_file()), ("cache", user_cache_dir()), ("data", self.data.root)):
             if path.exists():
                 yield name, path
-        yield from (("worktrees", path) for path in self.trees if path.exists())
+        yield from (("worktrees", Path(folder)) for folder in self.trees if Path(folder).exists())
 
     def remove(self, call: CommandCall) -> None:
         if self.service is not None:
@@ -242,12 +242,10 @@ class Leftovers:
                 subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, check=False)
             self.service.file.unlink(missing_ok=True)
         for place, root in self.plugins.values():
-            _ask(legion_here(), "--data-dir", str(call.data_dir), "plugin", "remove", f"--{place}", cwd=root)
+            _ask(*_LEGION, "--data-dir", str(call.data_dir), "plugin", "remove", f"--{place}", cwd=root)
         stop(call.data_dir)
         user_config_file().unlink(missing_ok=True)
         shutil.rmtree(user_cache_dir(), ignore_errors=True)
-        for path in self.trees:
-            shutil.rmtree(path, ignore_errors=True)
         for entry in self.data.root.iterdir():
             if entry not in self._foreign():
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
@@ -269,7 +267,7 @@ class Leftovers:
 def _plugins(call: CommandCall, root: Path) -> Iterator[tuple[str, str, Path]]:
     """Legion in Claude Code, as `legion plugin show` finds it from there."""
     here = root if root.is_dir() else Path.home()
-    shown = json.loads(_ask(legion_here(), "--data-dir", str(call.data_dir), "plugin", "show", "--json", cwd=here))
+    shown = json.loads(_ask(*_LEGION, "--data-dir", str(call.data_dir), "plugin", "show", "--json", cwd=here))
     yield from ((one["folder"], one["place"], here) for one in shown["places"] if one["installed"])
 
 
@@ -284,7 +282,7 @@ def _refuse_strangers(kept: WorktreeList) -> None:
 
 def _size(path: Path) -> str:
     total = sum(entry.lstat().st_size for entry in (path.rglob("*") if path.is_dir() else (path,)))
-    return f"{total / 1_000_000:,.1f} MB"
+    return size(total)
 
 
 def _here_only() -> None:
