@@ -27,7 +27,7 @@ def test_it_reads_writes_nothing_and_makes_no_namespace(tmp_path: Path):
     tree.mkdir()
     (tree / "file").write_text("text\n")
     (tmp_path / "elsewhere").write_text("not for agents\n")
-    context = replace(office.context, sandbox=probe.probe())
+    context = replace(office.context, sandbox=probe.probe(None))
     if not context.sandbox.filters_calls:
         pytest.skip("this machine has no sandbox with a filter of system calls")
     assert read(context, office.project, tree, "grep", "text", "file") == 0

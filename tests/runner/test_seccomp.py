@@ -138,7 +138,7 @@ def inside(*argv: str, filtered: bool = True) -> FinishedProcess:
 
 
 needs_filter = pytest.mark.skipif(
-    sys.platform != "linux" or not probe().filters_calls, reason="there is no sandbox with a filter here"
+    sys.platform != "linux" or not probe(None).filters_calls, reason="there is no sandbox with a filter here"
 )
 
 

@@ -77,7 +77,7 @@ def main(handle: int, life: int | None) -> None:
         importlib.import_module(name)
     prefork.warm()
     # As every daemon would find out again: bubblewrap comes from the system's folders, whatever the environment.
-    probe()
+    probe(None)
     # As every worker of a machine would ask each of these programs for its version again.
     toolchain.fingerprint()
     for row in OPERATIONS.values():

@@ -56,7 +56,7 @@ class SandboxState:
 
 
 @functools.cache
-def probe(image: str | None = None) -> SandboxState:
+def probe(image: str | None) -> SandboxState:
     """Start a program in a sandbox and look around in it."""
     if image is not None:
         return _probe_container(image)
