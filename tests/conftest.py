@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
+import pluggy
 import pytest
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -90,11 +91,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = dealt(items, int(str(worker["workercount"])))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
     """`make attack` prints what was tried and what held."""
     if config.option.markexpr.startswith(attacks.MARKER):
-        for line in attacks.table(terminalreporter.stats):
+        for line in attacks.table(terminalreporter.stats, whole=exitstatus in _WHOLE):
             terminalreporter.write_line(line)
+
+
+_WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Where pytest itself broke off it would not even say which tests failed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+        session.config.hook.pytest_terminal_summary(
+            terminalreporter=reporter, exitstatus=exitstatus, config=session.config
+        )
 
 
 def _needs_postgres(item: pytest.Item) -> bool:
@@ -104,9 +117,17 @@ def _needs_postgres(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """In CI, a skipped test fails unless `skips` says why it may be skipped."""
-    report = yield
+    try:
+        report = yield
+    except (SystemError, pluggy.PluggyTeardownRaisedWarning):
+        # In Python before 3.11.5 `ast.parse` can fail while threads of a test parse too; that would end the worker.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(item.config.option, "tbstyle", "native")
+            report = pytest.TestReport.from_item_and_call(item, call)
     if report.skipped and skips.in_ci() and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2]
         if not skips.is_allowed(reason):

@@ -85,3 +85,9 @@ def _words_any_number_alike(node: ast.expr) -> bool:
         and not ast.unparse(before).rstrip("'\"").endswith(" of ")
         for before, number, after in zip([ast.Constant(""), *node.values], node.values, node.values[1:], strict=False)
     )
+
+
+def test_python_is_parsed_in_one_place():
+    """Two threads that parse at once can fail in Python before 3.11.5."""
+    found = [str(path.relative_to(SOURCE)) for path in files_with(r"\bast\.parse\b|\bast import", "src")]
+    assert found == ["domain/text.py"], "parse it with `legion.domain.text.python_statements`"

@@ -151,6 +151,25 @@ def test_a_person_who_gives_up_leaves_an_agent_as_it_was(office: Office, idle: b
         assert takeovers.of_agent(tx, 1) is None
 
 
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_second_person_gets_the_conversation_that_the_first_one_gives_up(office: Office, leaves: bool):
+    """Also in the moment in which the turn that opened for the first one ends."""
+    hiring.hire(office.context, ROOT, HireAgent(task="work", cwd=str(office.root), name="ada"))
+    assert not next_turn(office, crashes=False)
+    attach.attach(office.context, AttachAgent(id="ada"), patience=0.0)
+    office.end_turn(1, Outcome.INTERRUPTED)
+    assert next_turn(office, crashes=False)
+    folder = office.context.data.runs / office.turn(1)[1].name
+    if leaves:
+        (folder / TERMINAL_SOCKET).touch()
+    with listening(folder) as asks:
+        attach.give_back(office.context, GiveBackAgent(id="ada"))
+        assert attach.attach(office.context, AttachAgent(id="ada"), patience=0.0).socket == ""
+    assert asks == [InterruptRequest()]
+    office.end_turn(1, Outcome.INTERRUPTED)
+    assert next_turn(office, crashes=False), "for the second one"
+
+
 def test_what_is_given_back_to_a_runner_that_was_just_killed_opens_for_no_one(office: Office):
     """Its lock is still held, by what it started, and it answers no request."""
     hiring.hire(office.context, ROOT, HireAgent(task="work", cwd=str(office.root), name="ada"))

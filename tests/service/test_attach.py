@@ -16,7 +16,7 @@ from legion.jobs.run import job
 from legion.jobs.run.job import run_dir
 from legion.jobs.supervise.wait import was_wheel
 from legion.runner.journal import Journal
-from legion.runner.spec import RunSpec, write_spec
+from legion.runner.spec import TERMINAL_SOCKET, RunSpec, write_spec
 from legion.service.tickets import attach
 from legion.store.board import tickets
 from legion.store.work import runs, takeovers
@@ -113,8 +113,6 @@ def test_a_person_who_gives_up_in_time_interrupts_nothing(board: Board):
     with listening(run_dir(board.context, alone)) as asks:
         attach_once(board, Attach())
         assert "works alone again" in board.service.give_back(1).message
-        with pytest.raises(StateConflict, match="has ended"):
-            attach_once(board, LATER)
     assert asks == []
     assert asked_for(board) is None
 
@@ -158,6 +156,43 @@ def test_who_asks_again_after_giving_up_too_late_gets_the_conversation(board: Bo
     assert wanted is not None
     assert wanted.stage is TakeoverStage.CUT
     assert wanted.opens(alone.id + 1)
+
+
+@pytest.mark.parametrize("how", ["waiting", "opening", "leaving"])
+def test_a_second_person_gets_the_conversation_that_the_first_one_gives_up(board: Board, how: str):
+    """Also in the moment in which what was interrupted or opened for the first one ends."""
+    run = alone = started(board)
+    attach_once(board, Attach())
+    if how != "waiting":
+        ended(board, alone)
+        board.put(1, state="working")
+        run = started(board, wheel=True)
+    folder = run_dir(board.context, run)
+    if how == "leaving":
+        (folder / TERMINAL_SOCKET).touch()
+    with listening(folder) as asks:
+        board.service.give_back(1)
+        assert attach_once(board, LATER).socket == "", "what ends for the first one opens for nobody else"
+    assert InterruptRequest() in asks
+    ended(board, run)
+    again = board.put(1, state="working")
+    opens = started(board, wheel=True)
+    wanted = asked_for(board)
+    assert wanted is not None
+    assert wanted.opens(opens.id)
+    with board.store.read() as tx:
+        assert job.is_wanted(board.context, tx, again, opens)
+
+
+def test_who_asks_between_two_runs_of_a_conversation_waits_for_the_next(board: Board):
+    alone = started(board)
+    with listening(run_dir(board.context, alone)):
+        attach_once(board, Attach())
+        attach_once(board, LATER)
+        board.service.give_back(1)
+    ended(board, alone)
+    assert attach_once(board, Attach()).socket == ""
+    assert asked_for(board) is not None
 
 
 def test_a_driver_without_an_interactive_form_is_refused_and_nothing_is_recorded(board: Board):

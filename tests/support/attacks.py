@@ -60,7 +60,7 @@ def record(item: pytest.Item) -> None:
         item.user_properties.append((_PROPERTY, f"{door.value}\t{by.value}"))
 
 
-def table(reports: dict[str, list[Any]]) -> list[str]:
+def table(reports: dict[str, list[Any]], *, whole: bool = True) -> list[str]:
     """The lines of the table: what was tried, what held, what got through; none without attacks."""
     held, through, skipped = (_counts(reports.get(kind, [])) for kind in ("passed", "failed", "skipped"))
     through += _counts(reports.get("error", []))
@@ -73,7 +73,7 @@ def table(reports: dict[str, list[Any]]) -> list[str]:
         tried = held[row] + through[row]
         lines.append(f"{row[0]:{width}}  {row[1]:24}  {tried:5}  {held[row]:4}  {through[row]:7}  {skipped[row]:7}")
     lines.append(f"{held.total() + through.total()} cases tried, {held.total()} held, {through.total()} got through.")
-    return lines
+    return lines if whole else [*lines, "The run broke off: not every case was tried."]
 
 
 def _counts(reports: list[Any]) -> Counter[tuple[str, str]]:

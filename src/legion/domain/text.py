@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias, TypeVar
@@ -15,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 AnyJson: TypeAlias = Any
 """What JSON can hold."""
 _Value = TypeVar("_Value")
+_PARSES = threading.Lock()
 
 _DEEPEST = 100
 """Levels of a value that are written; a program can nest thousands, and no reader of ours needs ten."""
@@ -65,6 +68,15 @@ def whole(text: str) -> str:
 def recorded(text: str) -> str:
     """Whole, and with a mark for each control character other than tab and the ends of lines."""
     return text if text.isprintable() else _CONTROL.sub(_marked, whole(text))
+
+
+def python_statements(source: str | bytes) -> list[ast.stmt] | None:
+    """None for what is no Python. One thread at a time: before 3.11.5 two that parse at once can fail."""
+    with _PARSES:
+        try:
+            return ast.parse(source).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
 
 
 def count(number: int, one: str, many: str = "") -> str:

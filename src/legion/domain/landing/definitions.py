@@ -11,6 +11,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from legion.domain.text import python_statements
+
 _HEADS = {
     ".toml": re.compile(r"^\s*\[+([^\]]+)\]+"),
     ".md": re.compile(r"^#+\s+(.+?)\s*#*$"),
@@ -29,8 +31,8 @@ def definitions(path: str, text: str) -> tuple[Definition, ...]:
     suffix = path[path.rfind(".") :] if "." in path else ""
     if suffix in (".py", ".pyi"):
         try:
-            return tuple(_python(ast.parse(text).body, ""))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return tuple(_python(python_statements(text) or [], ""))
+        except RecursionError:
             return ()
     head = _HEADS.get(suffix)
     return () if head is None else tuple(_sections(head, text.split("\n")))

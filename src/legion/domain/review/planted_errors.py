@@ -9,6 +9,7 @@ import ast
 import re
 
 from legion.domain.review.path_patterns import extension
+from legion.domain.text import python_statements
 
 PLANTED = "planted by the trial of the checks"
 
@@ -70,9 +71,8 @@ def breaks_when_read(path: str, content: bytes) -> bytes:
 
 def _in_python(content: bytes) -> bytes:
     """After docstring and `from __future__`, which must stay first."""
-    try:
-        body = ast.parse(content).body
-    except (SyntaxError, ValueError, RecursionError):
+    body = python_statements(content)
+    if body is None:
         return content + b"\n" + _PYTHON.encode()
     line = 0
     for place, statement in enumerate(body):

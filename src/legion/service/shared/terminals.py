@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from legion.domain.runs import Run
 from legion.jobs.agent.resume_prompt import open_calls
 from legion.jobs.board import Board
+from legion.jobs.supervise.wait import was_wheel
 from legion.runner import launch
 from legion.runner.journal import JournalEvent, JournalReader
 from legion.runner.spec import TERMINAL_SOCKET, RunnerError
@@ -17,6 +18,7 @@ from legion.wire.terminal import OpenTerminal
 PATIENCE = 15.0
 """Seconds of one request; the client asks again."""
 _LOOK_AGAIN = 0.1
+STILL_WAITS = OpenTerminal(run="", socket="", message="Waiting for a safe moment of the agent")
 
 
 def wait_for_terminal(
@@ -29,8 +31,8 @@ def wait_for_terminal(
 ) -> OpenTerminal:
     """The terminal, once there is one; an answer without a socket: ask again.
 
-    `look` returns the terminal, or the run that works alone and may be interrupted. `cut` records that it is, before
-    the interrupt is sent; False: the person gave up. `waited` is how long the client has asked before.
+    `look` returns the terminal or another answer, or the run that works alone and may be interrupted. `cut` records
+    it before the interrupt is sent; False: the person gave up. `waited` is how long the client has asked before.
     """
     began = time.monotonic()
     alone: _AloneRun | None = None
@@ -43,7 +45,7 @@ def wait_for_terminal(
             alone = alone or _AloneRun(context.data.runs / run.name)
             alone.interrupt_when_safe(cut, patient=waited + passed < context.user.daemon.attach_timeout)
         if passed > patience:
-            return OpenTerminal(run="", socket="", message="Waiting for a safe moment of the agent")
+            return STILL_WAITS
         time.sleep(_LOOK_AGAIN)
 
 
@@ -73,6 +75,11 @@ class _AloneRun:
 def terminal_of(context: Board, run: Run) -> Path | None:
     socket = context.data.runs / run.name / TERMINAL_SOCKET
     return socket if socket.exists() and launch.is_held(socket.parent) else None
+
+
+def has_opened(context: Board, recent: Iterable[Run], began: float) -> bool:
+    """Whether a terminal opened since the person began to wait. It does not open for them again."""
+    return any(run.started_at > began and was_wheel(context, run) for run in recent)
 
 
 def leave(context: Board, run: Run) -> int | None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import Retryable, StateConflict
-from legion.domain.runs import Run
+from legion.domain.runs import Outcome, Run
 from legion.domain.takeovers import Takeover, TakeoverMode, TakeoverStage
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.board import Board
-from legion.jobs.run.job import run_dir
+from legion.jobs.run.job import is_wanted, run_dir
 from legion.runner import control, launch
 from legion.runner.spec import RunnerError, RunSpec, read_spec
-from legion.service.shared.terminals import PATIENCE, leave, terminal_of, wait_for_terminal
+from legion.service.shared.terminals import PATIENCE, STILL_WAITS, has_opened, leave, terminal_of, wait_for_terminal
 from legion.service.tickets.lookup import get_ticket
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, takeovers
@@ -31,31 +31,36 @@ _NO_FORM = (
 def attach(context: Board, ticket_id: int, wanted: Attach, patience: float = PATIENCE) -> OpenTerminal:
     """The ticket's terminal, once there is one; an answer without a socket: ask again.
 
-    An agent that works alone is interrupted between two calls, and its conversation opens in a terminal. Only the
-    first request of a client asks for that, so what has ended or was withdrawn does not begin again.
+    An agent that works alone is interrupted between two calls, and its conversation opens in a terminal. A person
+    keeps waiting when another one gives up; a terminal that opened for them and has ended does not open again.
     """
-    if not wanted.only_looks and not wanted.waited:
-        _ask(context, ticket_id)
+    began = context.clock() - wanted.waited
+    if not wanted.only_looks:
+        _ask(context, ticket_id, began)
     return wait_for_terminal(
         context,
-        lambda: _look(context, ticket_id, wanted),
+        lambda: _look(context, ticket_id, wanted, began),
         lambda: _cut(context, ticket_id),
         waited=wanted.waited,
         patience=patience,
     )
 
 
-def _look(context: Board, ticket_id: int, wanted: Attach) -> OpenTerminal | Run | None:
+def _look(context: Board, ticket_id: int, wanted: Attach, began: float) -> OpenTerminal | Run | None:
     with context.store.read() as tx:
         ticket, run = get_ticket(tx, ticket_id), _at_work(tx, ticket_id)
         attended = takeovers.of_ticket(tx, ticket_id)
-    found = None if run is None else terminal_of(context, run)
+        waits = attended is not None or _may_ask(context, tx, ticket, began)
+        wanted_run = run if run is not None and is_wanted(context, tx, ticket, run) else None
+    found = None if wanted_run is None else terminal_of(context, wanted_run)
     if found is not None:
         return _answer(ticket, found)
     if wanted.only_looks:
         return _nothing_to_see(ticket)
-    if attended is None or ticket.state not in (State.WORKING, State.QUEUED):
+    if not waits or ticket.state not in (State.WORKING, State.QUEUED):
         raise _refusal(ticket)
+    if attended is None or attended.stage is TakeoverStage.WITHDRAWN:
+        return STILL_WAITS
     if run is None or not attended.may_interrupt(run.id):
         return None
     spec = _spec(context, run)
@@ -77,23 +82,32 @@ def give_back(context: Board, ticket_id: int) -> Done:
     others = None if run is None or not attended.opens(run.id) else leave(context, run)
     if others:
         return Done(message=f"Another person is still at the agent of ticket {ticket_id}: the last one gives it back.")
-    if others is None:
-        _withdraw(context, ticket_id)
+    _withdraw(context, ticket_id, left=run if others == 0 else None)
     return Done(message=f"The agent of ticket {ticket_id} works alone again.")
 
 
-def _ask(context: Board, ticket_id: int) -> None:
+def _ask(context: Board, ticket_id: int, began: float) -> None:
     """Record that a person wants the conversation, and which run works alone now."""
     with context.store.write() as tx:
         ticket, run = get_ticket(tx, ticket_id), _at_work(tx, ticket_id)
         attended = takeovers.of_ticket(tx, ticket_id)
-        if ticket.state is not State.WORKING or (run is not None and terminal_of(context, run) is not None):
-            return
+        alone = run.id if run is not None and run.part is RolePart.BUILD else None
         if attended is None:
-            alone = run.id if run is not None and run.part is RolePart.BUILD else None
-            takeovers.put(tx, Takeover(ticket=ticket.id, mode=TakeoverMode.WHEEL, alone=alone))
+            opens = run is not None and terminal_of(context, run) is not None
+            if not opens and _may_ask(context, tx, ticket, began):
+                takeovers.put(tx, Takeover(ticket=ticket.id, mode=TakeoverMode.WHEEL, alone=alone))
         elif attended.stage is TakeoverStage.WITHDRAWN:
-            takeovers.put(tx, replace(attended, stage=TakeoverStage.CUT))
+            # What ends for the person who gave up is not theirs: the next run is.
+            takeovers.put(tx, replace(attended, alone=alone, stage=TakeoverStage.CUT))
+
+
+def _may_ask(context: Board, tx: ReadTransaction, ticket: Ticket, began: float) -> bool:
+    """Whether its conversation continues, and has not opened since the person began to wait."""
+    last = runs.at_work(tx, ticket.id)
+    resumes = ticket.state is State.QUEUED and last is not None and last.outcome is Outcome.INTERRUPTED
+    if ticket.state is not State.WORKING and not resumes:
+        return False
+    return not has_opened(context, runs.of_ticket(tx, ticket.id, ""), began)
 
 
 def _cut(context: Board, ticket_id: int) -> bool:
@@ -105,17 +119,19 @@ def _cut(context: Board, ticket_id: int) -> bool:
         return True
 
 
-def _withdraw(context: Board, ticket_id: int) -> None:
-    """What was interrupted or opened for the person already continues alone when it has ended."""
+def _withdraw(context: Board, ticket_id: int, left: Run | None) -> None:
+    """What was interrupted or opened for the person already continues alone when it has ended. `left`: the run whose
+    terminal they left, which ends.
+    """
     with context.store.write() as tx:
         run, attended = _at_work(tx, ticket_id), takeovers.of_ticket(tx, ticket_id)
-        if attended is None:
+        if attended is None or (left is not None and (run is None or run.id != left.id)):
             return
         if run is None or (run.id == attended.alone and attended.stage is TakeoverStage.ASKED):
             takeovers.end(tx, ticket=ticket_id)
             return
         takeovers.put(tx, replace(attended, stage=TakeoverStage.WITHDRAWN))
-    if run.id != attended.alone:
+    if left is None and run.id != attended.alone:
         launch.interrupt(run_dir(context, run))
 
 
@@ -155,9 +171,7 @@ def _nothing_to_see(ticket: Ticket) -> OpenTerminal:
 
 def _refusal(ticket: Ticket) -> StateConflict:
     if ticket.state is State.WORKING:
-        ended = (
-            f"The request for the conversation of ticket {ticket.id} has ended: it was given up, or its program ended"
-        )
+        ended = f"The request for the conversation of ticket {ticket.id} has ended: its program ended"
         return StateConflict(f"{ended}. `legion log {ticket.id}` shows it, `legion attach {ticket.id}` asks again.")
     after = {
         State.PARKED: f"`legion resume {ticket.id}` continues it, then attach",
