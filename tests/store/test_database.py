@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import Engine, event, func, insert, make_url, select, text
+from sqlalchemy.engine.interfaces import CacheStats
 
 from legion.domain.events import EventKind
 from legion.domain.scheduling.decide import JobKind
@@ -272,6 +273,15 @@ def test_odd_file_names_are_fine(tmp_path):
     store.migrate()
     store.close()
     assert file.exists()
+
+
+def test_what_is_compiled_for_one_file_holds_for_all(tmp_path):
+    compiled = []
+    for name in ("one", "other"):
+        with contextlib.closing(Store(migrated_file(tmp_path / name))) as store, store.read() as tx:
+            answer = tx.execute(select(schema.counters.c.value.label("compiled_once")))
+            compiled.append(answer.context.cache_hit)
+    assert compiled == [CacheStats.CACHE_MISS, CacheStats.CACHE_HIT]
 
 
 def test_a_lost_connection_to_postgres_is_mended_by_the_next_transaction(migrated_postgres_url):

@@ -31,11 +31,14 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 from sqlalchemy.pool import NullPool
+from sqlalchemy.util import LRUCache
 
 from legion.domain.events import EventKind
 from legion.store.database import errors, migrations, schema
@@ -63,6 +66,23 @@ _NEXT = PreparedStatement(
 _RECORD = inserting(schema.events)
 _LOCK = PreparedStatement(select(_COUNTER.name).where(_COUNTER.name == "event").with_for_update())
 _LAST_HEAD = PreparedStatement(select(schema.head_leases.c.generation))
+
+
+class _SameDialect(SQLiteDialect_pysqlite):
+    """Those of all engines count as one: what is compiled for one file holds for the others."""
+
+    supports_statement_cache = True
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+registry.register("sqlite.legion", __name__, _SameDialect.__name__)
+_COMPILED: LRUCache[Any, Any] = LRUCache(500)
+"""Statements on files, of this whole process."""
 
 
 class ReadTransaction:
@@ -291,7 +311,7 @@ def parse_url(url: str) -> URL:
         ) from None
     backend = parsed.drivername.partition("+")[0]
     if backend == "sqlite" and parsed.database not in (None, "", ":memory:"):
-        return parsed.set(drivername="sqlite")
+        return parsed.set(drivername="sqlite+legion")
     if backend in ("postgres", "postgresql"):
         return parsed.set(drivername="postgresql+psycopg")
     raise errors.UnknownDatabase(
@@ -309,8 +329,9 @@ def _open(url: URL, *, writing: bool, patience: float, durable: bool = True) -> 
         if _is_sqlite(url) and not writing
         else {"pool_timeout": patience, "pool_size": 1 if writing else _MOST_READERS, "max_overflow": 0}
     )
+    options = {"compiled_cache": _COMPILED} if _is_sqlite(url) else {}
     try:
-        engine = create_engine(url, pool_pre_ping=not _is_sqlite(url), **pool)
+        engine = create_engine(url, execution_options=options, pool_pre_ping=not _is_sqlite(url), **pool)
     except ModuleNotFoundError:
         raise errors.UnknownDatabase("Postgres needs one more package: install legionary[postgres].") from None
     if _is_sqlite(url):
