@@ -40,11 +40,21 @@ MOVES: dict[str, tuple[Move, dict[str, str]]] = {
         dict.fromkeys(("ready", "faulty", "partly", "failed"), "ready"),
     ),
     "rejected": (
-        lambda plan: plans.rejected(plan, "smaller"),
-        dict.fromkeys(("ready", "faulty", "partly", "failed"), "planning"),
+        lambda plan: plans.rejected(plan, "smaller", "new"),
+        dict.fromkeys(("written", "ready", "faulty", "partly", "failed"), "planning"),
     ),
     "retried": (plans.retried, {"failed": "planning"}),
-    "dropped": (plans.dropped, dict.fromkeys(("planning", "asking", "ready", "faulty", "partly", "failed"), "dropped")),
+    "documented": (lambda plan: plans.documented(plan, "new", "done", last=True), {"planning": "planning"}),
+    "waits": (lambda plan: plans.documented(replace(plan, stops=True), "new", "", last=True), {"planning": "written"}),
+    "agreed": (plans.agreed, {"written": "planning"}),
+    "approved": (
+        lambda plan: plan if approval(plan, (), ()) else PLAN,
+        {"ready": "ready", "faulty": "faulty", "partly": "partly"},
+    ),
+    "dropped": (
+        plans.dropped,
+        dict.fromkeys(("planning", "asking", "written", "ready", "faulty", "partly", "failed"), "dropped"),
+    ),
 }
 
 
@@ -67,7 +77,7 @@ def test_findings_go_back_to_the_planner_and_then_to_the_person():
         assert (plan.state, plan.tries, plan.rounds) == (PlanState.PLANNING, number, number)
     plan = plans.answered(plan, DRAFT, WRONG, ())
     assert (plan.state, plan.findings, plan.reason) == (PlanState.FAULTY, WRONG, "1 finding after 3 rounds")
-    again = plans.rejected(plan, "smaller")
+    again = plans.rejected(plan, "smaller", "new")
     assert (again.state, again.tries, again.findings, again.guidance) == (PlanState.PLANNING, 0, (), "smaller")
 
 
@@ -134,9 +144,11 @@ def test_a_part_now_and_the_rest_later():
     partly = plans.approved_more(READY, {"a"})
     assert partly.state is PlanState.PARTLY
     assert plans.approved_more(partly, {"a", "b", "c"}).state is PlanState.APPROVED
-    again = plans.answered(plans.rejected(partly, "more"), DRAFT, (), {"a"})
+    again = plans.answered(plans.rejected(partly, "more", "new"), DRAFT, (), {"a"})
     assert again.state is PlanState.PARTLY
-    assert plans.answered(plans.rejected(partly, "no more"), DRAFT, (), {"a", "b", "c"}).state is PlanState.APPROVED
+    assert (
+        plans.answered(plans.rejected(partly, "no more", "new"), DRAFT, (), {"a", "b", "c"}).state is PlanState.APPROVED
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.plans.plan import cause_of
 from legion.domain.runs import Outcome
 from legion.domain.tickets.ticket import Cause
+from legion.jobs.supervise.outcome import cause_of
 
 
 @pytest.mark.parametrize(

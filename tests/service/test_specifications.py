@@ -13,8 +13,8 @@ from legion.jobs.plan import planner_run
 from legion.jobs.plan.result_conditions import ResultConditions
 from legion.jobs.run import job
 from legion.store.board import goals, tickets
-from legion.wire.errors import BadInput
-from legion.wire.plans import NamedEpic, PlanPage, RejectPlan
+from legion.wire.errors import BadInput, StateConflict
+from legion.wire.plans import NamedEpic, PlanPage, RejectPlan, SavePlan
 from tests.support.office import Office, office
 from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK
@@ -84,6 +84,68 @@ def test_kept_documents_land_by_a_ticket_of_their_own_before_the_others(desk: Of
     assert isinstance(step, Propose)
     changed = {one.path for one in project.hub.changed_files(step.change.base, step.change.commit)}
     assert changed == {f"docs/specs/{page.plan.id}.md", f"docs/specs/{page.plan.id}-notes.md"}
+
+
+def test_a_specification_waits_is_edited_sent_back_and_planned_from_word_for_word(desk: Office):
+    planner = Planner(desk)
+    page = planner.plan(*STAGES, stop_at="spec")
+    id = int(page.plan.id[1:])
+    assert (page.plan.state, page.plan.offers) == (
+        "written",
+        ["approve_plan", "reject_plan", "plan_text", "save_plan", "drop_plan"],
+    )
+    with desk.context.store.read() as tx:
+        assert id not in [one.id for one in goals.being_planned(tx)]
+    with pytest.raises(BadInput, match="has no tickets yet"):
+        planner.approve(page, "schema")
+    there = desk.person.plan_text(id)
+    assert there.text == "# Cart\nCorrected.\n"
+    with pytest.raises(BadInput, match="no heading"):
+        desk.person.save_plan(id, SavePlan(text="nothing", version=there.version))
+    mine = "# Cart\nIt holds\n  40 things -- no more.\n"
+    desk.person.save_plan(id, SavePlan(text=mine, version=there.version))
+    with pytest.raises(StateConflict, match="changed while you edited it"):
+        desk.person.save_plan(id, SavePlan(text="# Older", version=there.version))
+
+    desk.person.reject_plan(id, RejectPlan(why="Say how it is emptied."))
+    prompt = _prompt(desk, id)
+    assert "40 things -- no more." in prompt
+    assert "Say how it is emptied." in prompt
+    assert "Correct the specification" in prompt
+    page = planner.answer(page.plan.id, "# Cart\nEmptied.")
+    assert (page.plan.state, [one.stage for one in page.documents]) == (
+        "written",
+        ["gather", "research", "write", "criticise"],
+    )
+    desk.person.save_plan(id, SavePlan(text=mine, version=desk.person.plan_text(id).version))
+    assert planner.approve(page, dry_run=True).message.endswith("would be planned from its specification.")
+    assert (planner.approve(page).state, desk.person.plan_page(id).plan.state) == ("planning", "planning")
+    assert mine in _prompt(desk, id)
+    assert "Emptied" not in _prompt(desk, id)
+    with pytest.raises(StateConflict, match="has nothing to approve"):
+        planner.approve(page)
+    page = planner.answer(page.plan.id, TWO)
+    assert page.plan.state == "ready"
+
+
+def test_how_much_is_written_is_chosen_by_rule_or_by_the_person(desk: Office):
+    planner = Planner(desk)
+    page = planner.plan(depth="auto", stop_at="spec")
+    assert (page.spec, page.depth) == (True, "short: 2 points, 5 words")
+    page = planner.answer(page.plan.id, "# Cart\nDraft.", "# Cart\nCorrected.")
+    assert (page.plan.state, _stages(desk, page.plan.id)) == ("written", ["done", "done", "asking"])
+    page = planner.plan(TWO, depth="auto")
+    assert (page.spec, page.depth, page.plan.state) == (False, "none: 2 points, 5 words", "ready")
+    assert planner.plan(depth="full").depth == ""
+    for wrong in ({"depth": "deep"}, {"stop_at": "plan"}):
+        with pytest.raises(BadInput, match="not '"):
+            planner.plan(**wrong)
+
+
+def _prompt(desk: Office, id: int) -> str:
+    project = desk.context.project(1)
+    with desk.context.store.read() as tx:
+        return planner_run.prompts(project, tx, goals.get(tx, id)).first
 
 
 def _stages(desk: Office, epic: str) -> list[str]:

@@ -103,6 +103,11 @@ def claims(tx: Transaction) -> None:
     assert (rows[2].behind, rows[2].retires, rows[2].retired) == (1, [], "")
 
 
+def specification_stop(tx: Transaction) -> None:
+    plan = goals.get(tx, 1)
+    assert (plan.short, plan.stops, plan.depth) == (True, True, "3 points, 40 words")
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
@@ -117,5 +122,6 @@ KEPT = {
     "sums": sums,
     "last_readers": last_reader,
     "claims": claims,
+    "specification_stops": specification_stop,
 }
 """The latest steps, in their order."""

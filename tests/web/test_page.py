@@ -212,7 +212,7 @@ def test_a_template_becomes_a_plan_that_is_edited_and_approved_in_parts(visitor:
     expect(boxes.first).to_be_visible()
     proposed = boxes.count()
     page.get_by_role("button", name="Edit").click()
-    text = page.get_by_label("The plan as TOML")
+    text = page.get_by_label("Its text")
     expect(text).to_be_enabled()
     text.fill(text.input_value().replace("drops the last line", "loses the last line"))
     page.get_by_role("button", name="Save").click()

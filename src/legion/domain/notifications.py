@@ -26,7 +26,7 @@ _ENDS = frozenset(state.value for state in ENDED)
 _TOLD = _ENDS | {State.PARKED.value}
 
 
-_PLANS = frozenset({PlanState.READY.value, PlanState.FAULTY.value, PlanState.FAILED.value})
+_PLANS = frozenset(one.value for one in (PlanState.READY, PlanState.WRITTEN, PlanState.FAULTY, PlanState.FAILED))
 """States in which a plan waits for the person. A question of its planner is a notice of its own."""
 
 

@@ -83,29 +83,18 @@ def remember(context: Board, wanted: AddNote) -> Memories:
     text = " ".join(wanted.text.split())
     if not text or len(text) > LONGEST_FOR_AGENTS:
         raise BadInput(f"A memory has 1 to {LONGEST_FOR_AGENTS:,} characters. Put longer texts into the repository.")
-    for glob in wanted.files:
-        if fault := glob_fault(glob):
-            raise BadInput(f"--files has {glob[:40]!r}, which {fault}.")
-    for label in wanted.labels:
-        if fault := label_fault(label):
-            raise BadInput(f"--label has {label[:40]!r}, which {fault}.")
+    for option, names, fault_of in (("files", wanted.files, glob_fault), ("label", wanted.labels, label_fault)):
+        for one in names:
+            if fault := fault_of(one):
+                raise BadInput(f"--{option} has {one[:40]!r}, which {fault}.")
     with context.store.write() as tx:
         _refuse_ticket(tx, project, wanted.ticket)
         if len(notes.for_agents(tx, project.id)) >= MOST_FOR_AGENTS:
             raise StateConflict(
                 f"There are {MOST_FOR_AGENTS} memories already. Run `legion note forget N` for one of them."
             )
-        made = notes.add(
-            tx,
-            project.id,
-            NoteKind.MEMORY,
-            text,
-            author=ROOT,
-            ticket=wanted.ticket,
-            files=wanted.files,
-            labels=wanted.labels,
-            pinned=wanted.pinned,
-        )
+        given = {one: getattr(wanted, one) for one in ("ticket", "files", "labels", "pinned")}
+        made = notes.add(tx, project.id, NoteKind.MEMORY, text, author=ROOT, **given)
         left_out = _left_out(notes.for_agents(tx, project.id))
         return Memories(memories=_lines(tx, [made]), left_out=left_out)
 

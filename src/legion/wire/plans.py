@@ -32,7 +32,15 @@ class NewPlan(_PlannerWish):
     team: str = described("", metavar="NAME", help="The team of the tickets.")
     questions: bool = described(False, help="The planner may ask you once before it plans: `legion inbox`.")
     epic: str = described("", metavar="NAME", help="The epic of the tickets; the plan's name if left out.")
-    spec: bool = described(False, help="Write a specification first, and plan from it.")
+    depth: str = described(
+        "",
+        option="--spec",
+        choices=("auto", "short", "full"),
+        help="Write a specification first, and plan from it; `auto` chooses by rule whether, and how much of it.",
+    )
+    spec: bool = False
+    """As `depth = full`."""
+    stop_at: str = described("", choices=("spec",), help="Wait for you when the specification is written.")
     keep_docs: bool = described(False, help="Let the specification land, as the first ticket.")
     request: str = ""
 
@@ -58,7 +66,7 @@ class PlanLine:
     project: str
     goal: str
     state: str
-    """planning, asking, ready, faulty, partly, approved, reached, failed or dropped."""
+    """planning, asking, written, ready, faulty, partly, approved, reached, failed or dropped."""
     source: str
     epic: str
     tickets: int
@@ -180,6 +188,8 @@ class PlanPage:
     """Why its planner does not start, a sentence each."""
     spec: bool = False
     """A specification is written before the plan."""
+    depth: str = ""
+    """What a rule chose, and why: `short: 4 points, 70 words`; empty where the person chose."""
     keep_docs: bool = False
     """Its documents land in the repository."""
     documents: list[PlanDocumentLine] = field(default_factory=list)
@@ -306,7 +316,7 @@ class PlanRows(Table):
         "POST",
         "/v1/plans",
         open_to=OpenTo.ACTS | OpenTo.AGENTS,
-        plain="cwd goal budget questions epic spec request",
+        plain="cwd goal budget questions epic spec depth stop_at request",
         created=True,
     )
     def plan(self, wanted: NewPlan, /) -> PlanPage:
@@ -328,7 +338,7 @@ class PlanRows(Table):
         asks="Approve {what}? Its tickets are dispatched at once.",
     )
     def approve_plan(self, id: PlanId, wanted: ApprovePlan, /) -> PlanApproved:
-        """Dispatch tickets of a plan, all or none"""
+        """Dispatch tickets of a plan, all or none; or plan from its specification"""
 
     @operation("POST", "/v1/plans/{id}/reject", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="why")
     def reject_plan(self, id: PlanId, wanted: RejectPlan, /) -> PlanPage:

@@ -162,7 +162,7 @@ class TicketField:
         """After "must be"."""
         rule, allowed = self.rule, _ALLOWED[self.kind]
         if rule.choices:
-            return f"{', '.join(rule.choices[:-1])} or {rule.choices[-1]}"
+            return " or ".join(filter(None, (", ".join(rule.choices[:-1]), rule.choices[-1])))
         if rule.least is not None:
             return f"{allowed} from {rule.least} to {rule.most}"
         if rule.above is not None:

@@ -21,6 +21,7 @@ from legion.client.text.rows import Row
 from legion.wire.errors import BadInput, ChecksFailed, LegionError, NotFound
 from legion.wire.forge import PlanIssues
 from legion.wire.plans import ApprovePlan, NewPlan, PlanList, PlanPage, PlanRows, ReplanEpic, SavePlan, SplitTicket
+from legion.wire.ticket_fields import fields_of
 
 _EXIT_CODES = {"faulty": ChecksFailed.exit_code, "failed": LegionError.exit_code}
 """Of --wait, by the plan's state; 0 for every other."""
@@ -31,6 +32,7 @@ legion plan --from goal.md --team tech_lead_team --budget 2
 legion plan show P3
 legion plan edit P3"""
 
+_SPEC = fields_of(NewPlan)["depth"].rule
 _ALL = flag("all", "Also plans that are approved or dropped.")
 _WAIT = click.option("-w", "--wait", is_flag=True, help="Wait until the planner is done, and show the plan.")
 
@@ -46,6 +48,7 @@ def _rows(found: PlanList, width: int) -> list[Row]:
     "--from", "file", metavar="FILE", shell_complete=files, help="Read the goal, or the edited plan, from a file."
 )
 @click.option("--issues", metavar="N,N", default="", help="Issues of the project's forge; GOAL may say more.")
+@click.option("--spec", "depth", is_flag=False, flag_value="full", metavar="[auto|short|full]", help=_SPEC.help)
 @click.option("--print", "prints", is_flag=True, help="With `edit`: print the text that it would open.")
 @_WAIT
 @click.option("--approve", is_flag=True, help="Wait, and approve the plan if nothing was found.")
@@ -55,6 +58,7 @@ def plan(
     file: str | None,
     issues: str,
     prints: bool,
+    depth: str | None,
     wait: bool,
     approve: bool,
     **given: Any,
@@ -64,9 +68,9 @@ def plan(
     The planner reads the landed code and changes nothing. Its plan is checked, and goes back to it up to three times;
     then you see it. GOAL may be - for stdin.
 
-    `show` prints a plan, `edit` opens it in your editor as TOML (`--print` prints that text), `spec` prints the
-    documents of its specification, `retry` starts a failed planner again, and `drop` ends a plan; tickets that you
-    approved stay.
+    `show` prints a plan, `edit` opens it in your editor as TOML, or its specification while that waits (`--print`
+    prints that text), `spec` prints the documents of its specification, `retry` starts a failed planner again, and
+    `drop` ends a plan; tickets that you approved stay.
 
     With --wait or --approve it ends with 0 when the plan is ready or asks you, 6 when findings are left, and 1 when it
     failed.
@@ -83,8 +87,11 @@ def plan(
             raise BadInput(f"Name the plan: legion plan {words[0]} P3. `legion plan list` lists them.")
         verbs[words[0]](call, number_of(words[1]), file)
         return 0
+    if depth not in (None, *_SPEC.choices):
+        # Alone, the option takes the next word: `legion plan --spec GOAL`.
+        words, depth = (str(depth), *words), "full"
     goal = _goal(words, file) if words or file or not issues else ""
-    wanted = filled(NewPlan, given, call.cwd, goal=goal)
+    wanted = filled(NewPlan, given, call.cwd, goal=goal, depth=depth or "")
     page = call.legion().plan_issues(of_issues(wanted, issues)) if issues else call.legion().plan(wanted)
     return _started(call, page, wait, approve=approve)
 

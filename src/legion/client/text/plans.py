@@ -18,8 +18,8 @@ KEY = "plan "
 """Of the row of a plan, before its number."""
 APPROVABLE = ("ready", "faulty", "partly")
 COLOURS = {
-    "planning": Colour.CYAN, "asking": Colour.YELLOW, "ready": Colour.GREEN, "faulty": Colour.RED,
-    "partly": Colour.GREEN, "approved": Colour.DIM, "reached": Colour.GREEN, "failed": Colour.RED,
+    "planning": Colour.CYAN, "asking": Colour.YELLOW, "written": Colour.YELLOW, "ready": Colour.GREEN,
+    "faulty": Colour.RED, "partly": Colour.GREEN, "approved": Colour.DIM, "reached": Colour.GREEN, "failed": Colour.RED,
     "dropped": Colour.DIM,
 }  # fmt: skip
 _AUTHORS = {
@@ -46,7 +46,7 @@ def key_of(plan: PlanLine) -> str:
 
 def waiting(plans: PlanList | None) -> list[PlanLine]:
     """Those that the person decides about, oldest first."""
-    found = [one for one in plans.plans if one.state in (*APPROVABLE, "failed")] if plans is not None else []
+    found = [one for one in plans.plans if one.state in (*APPROVABLE, "written", "failed")] if plans is not None else []
     return sorted(found, key=lambda one: one.created_at)
 
 
@@ -55,6 +55,8 @@ def why(plan: PlanLine) -> str:
     left = count(plan.tickets - plan.approved, "ticket")
     approved = f"{plan.approved} of {plan.tickets} approved"
     match plan.state:
+        case "written":
+            return "its specification waits for you"
         case "ready":
             return f"ready, {left} to approve{f': {clean(plan.reason)}' if plan.reason else ''}"
         case "partly":
@@ -103,6 +105,10 @@ def page_rows(
         done = ", ".join(one.stage for one in page.documents)
         text = f"Specification: {done}{kept}. `legion plan spec {plan.id}` prints it."
         made += paragraph(text, width, indent=2, colour=Colour.DIM)
+    if page.depth:
+        made += paragraph(f"Specification chosen by rule, {page.depth}", width, indent=2, colour=Colour.DIM)
+    if plan.state == "written":
+        made += [BLANK, *paragraph(page.documents[-1].text, width, indent=2)]
     if page.summary and page.summary != plan.goal:
         made += [BLANK, *paragraph(page.summary, width, indent=2)]
     if page.points:
@@ -243,6 +249,7 @@ def _next(page: PlanPage) -> str:
     impossible = any(one.kind in _IMPOSSIBLE for one in page.findings)
     anyway = "" if impossible else f", or legion approve {id} --anyway"
     hints = {
+        "written": f"legion approve {id} plans from it, legion plan edit {id}, legion plan reject {id} WHY",
         "ready": f"legion approve {id} [TICKET...], legion plan edit {id}, legion plan reject {id} WHY",
         "faulty": f"legion plan edit {id}, legion plan reject {id} WHY{anyway}",
         "partly": f"legion approve {id} approves the rest",

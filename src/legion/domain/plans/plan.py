@@ -2,6 +2,7 @@
 
     planning -> ready | faulty | failed      the planner's last valid answer, checked; faulty: findings are left
     planning -> asking -> planning           questions to the person, at most one round
+    planning -> written -> planning          its specification waits for the person, where that is wanted
     ready, faulty -> partly -> approved      a person approves some tickets, or all
     planning -> reached                      of a last reader: nothing of the goal is missing
     ready, faulty, partly, failed -> planning    a person sends it back, or retries
@@ -13,7 +14,6 @@ Its id is written P3, so that no ticket's number can be mistaken for it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -23,10 +23,9 @@ from legion.domain.errors import BadInput, StateConflict
 from legion.domain.plans.answer import GoalPoint, PlanQuestion, said_of
 from legion.domain.plans.checks import IMPOSSIBLE, OF_THE_PERSON, PlanFinding, ProofTrial
 from legion.domain.plans.draft import PlanDraft, keep_approved
-from legion.domain.runs import Outcome
 from legion.domain.text import count
 from legion.domain.tickets import board
-from legion.domain.tickets.ticket import Cause, Ticket
+from legion.domain.tickets.ticket import Ticket
 
 ROUNDS = 3
 """How often a planner gets its findings back by itself."""
@@ -37,6 +36,8 @@ class PlanState(Enum):
     """A planner works on it, or waits for a slot."""
     ASKING = "asking"
     """The planner asked the person."""
+    WRITTEN = "written"
+    """Its specification waits for the person: nothing is planned before a yes."""
     READY = "ready"
     """It passed all checks and waits for the person."""
     FAULTY = "faulty"
@@ -70,14 +71,15 @@ class PlanAuthor(Enum):
     TEMPLATE = "template"
 
 
-OPEN = frozenset({PlanState.PLANNING, PlanState.ASKING, PlanState.READY, PlanState.FAULTY, PlanState.PARTLY})
 DECIDABLE = frozenset({PlanState.READY, PlanState.FAULTY, PlanState.PARTLY})
 """A person can approve tickets of it."""
+_UNDECIDED = DECIDABLE | {PlanState.WRITTEN}
+OPEN = _UNDECIDED | {PlanState.PLANNING, PlanState.ASKING}
 OFFERS: dict[str, frozenset[PlanState]] = {
-    "approve_plan": DECIDABLE,
-    "reject_plan": DECIDABLE | {PlanState.FAILED},
+    "approve_plan": _UNDECIDED,
+    "reject_plan": _UNDECIDED | {PlanState.FAILED},
     "plan_text": frozenset(PlanState),
-    "save_plan": DECIDABLE | {PlanState.FAILED},
+    "save_plan": _UNDECIDED | {PlanState.FAILED},
     "retry_plan": frozenset({PlanState.FAILED}),
     "drop_plan": OPEN | {PlanState.FAILED},
 }
@@ -128,6 +130,12 @@ class GoalPlan:
     """The leader that asked for it; empty: the person."""
     spec: bool = False
     """The planner writes a specification first."""
+    short: bool = False
+    """That has two documents, not four."""
+    depth: str = ""
+    """Why a rule chose that, or no specification at all; empty: the person did."""
+    stops: bool = False
+    """It waits for the person when the specification is written."""
     keep_docs: bool = False
     """Its documents land in the repository with the first ticket."""
     created_at: float = 0.0
@@ -152,7 +160,7 @@ def may(name: str, plan: GoalPlan) -> bool:
         case "reject_plan":
             return plan.source is not PlanSource.TEMPLATE
         case "plan_text":
-            return plan.draft is not None
+            return plan.draft is not None or plan.state is PlanState.WRITTEN
         case _:
             return True
 
@@ -224,10 +232,17 @@ def unusable(plan: GoalPlan, why: str, approved: Collection[str]) -> GoalPlan:
     return settled(moved, approved, why)
 
 
-def documented(plan: GoalPlan, conversation: str, reason: str) -> GoalPlan:
+def documented(plan: GoalPlan, conversation: str, reason: str, *, last: bool = False) -> GoalPlan:
     """A document of its specification was written; the next stage is a conversation of its own."""
     _refuse(plan, (PlanState.PLANNING,), "is not being planned")
-    return replace(plan, tries=0, reason=reason, held_until=None, conversation=conversation)
+    state = PlanState.WRITTEN if last and plan.stops else plan.state
+    return replace(plan, state=state, tries=0, reason=reason, held_until=None, conversation=conversation)
+
+
+def agreed(plan: GoalPlan) -> GoalPlan:
+    """The person said yes to its specification."""
+    _refuse(plan, (PlanState.WRITTEN,), "has no specification that waits")
+    return replace(plan, state=PlanState.PLANNING, guidance="", reason="")
 
 
 def asking(plan: GoalPlan, questions: tuple[PlanQuestion, ...]) -> GoalPlan:
@@ -256,17 +271,18 @@ def held(plan: GoalPlan, until: float, why: str) -> GoalPlan:
 
 def edited(plan: GoalPlan, draft: PlanDraft, findings: tuple[PlanFinding, ...], approved: Collection[str]) -> GoalPlan:
     """The person's own draft replaces the last one; also that of a failed plan."""
-    _refuse(plan, OFFERS["save_plan"], "cannot be edited now")
+    _refuse(plan, DECIDABLE | {PlanState.FAILED}, "cannot be edited now")
     kept = keep_approved(approved, plan.draft, draft)
     moved = replace(plan, draft=kept, findings=findings, rounds=plan.rounds + 1)
     return settled(moved, approved, count(len(findings), "finding") if findings else "")
 
 
-def rejected(plan: GoalPlan, why: str) -> GoalPlan:
-    """Back to the planner with the person's words. What was approved stays."""
+def rejected(plan: GoalPlan, why: str, conversation: str) -> GoalPlan:
+    """Back to the planner with the person's words. What was approved stays. A specification gets another critic."""
     _refuse(plan, OFFERS["reject_plan"], "cannot be sent back now")
+    moved = replace(plan, conversation=conversation) if plan.state is PlanState.WRITTEN else plan
     return replace(
-        plan, state=PlanState.PLANNING, guidance=why, rounds=plan.rounds + 1, tries=0, findings=(), reason=""
+        moved, state=PlanState.PLANNING, guidance=why, rounds=plan.rounds + 1, tries=0, findings=(), reason=""
     )
 
 
@@ -289,7 +305,7 @@ def approval(plan: GoalPlan, keys: Collection[str], approved: Collection[str]) -
 
     Raises StateConflict or BadInput where the plan or the choice does not allow it.
     """
-    _refuse(plan, OFFERS["approve_plan"], "has nothing to approve")
+    _refuse(plan, DECIDABLE, "has nothing to approve")
     assert plan.draft is not None, "a plan that can be approved has a draft"
     for key in keys:
         if key not in plan.draft.keys:
@@ -429,17 +445,3 @@ def _has_circle(draft: PlanDraft) -> bool:
         for before in left.values():
             before.difference_update(ready)
     return bool(left)
-
-
-_TOO_LARGE = re.compile(
-    r"(?i)\b(?:too|very) (?:large|big|long|broad)\b|\btoo (?:much|many)\b"
-    r"|\bcontext (?:window|length|limit)\b|\bsplit (?:it|this|the ticket|up)\b|\bshould be split\b"
-)
-
-
-def cause_of(outcome: Outcome, detail: str) -> Cause:
-    """The cause of a run that did not finish: its time was up, its context was full, or its agent said so."""
-    if outcome is Outcome.TIMED_OUT:
-        return Cause.SIZE
-    told = outcome in (Outcome.GAVE_UP, Outcome.FAILED) and _TOO_LARGE.search(detail)
-    return Cause.SIZE if told else Cause.ATTEMPT

@@ -17,7 +17,7 @@ from legion.domain.plans.answer import OTHER, PlanQuestion, Reading, parse, pars
 from legion.domain.plans.checks import PlanFacts, findings, of_points
 from legion.domain.plans.draft import MalformedDraft, PlanDraft, keep_approved
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, PlanState
-from legion.domain.plans.specification import SpecStage, fault, kept_files, with_documents
+from legion.domain.plans.specification import SpecStage, fault, kept_files, next_stage, stages, with_documents
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.decide import Claim
@@ -192,8 +192,10 @@ def _questions_in(message: str) -> tuple[PlanQuestion, ...]:
 def _writes(stage: SpecStage, text: str, this_run: Run) -> Record:
     def record(tx: Transaction, plan: GoalPlan) -> None:
         goals.add_document(tx, plan.id, stage, text.strip(), this_run.id)
-        done = f"{stage.value} is done, {len(goals.documents_of(tx, plan.id))} of {len(SpecStage)} documents"
-        goals.save(tx, plan, plans.documented(plan, str(uuid.uuid4()), done))
+        written = goals.documents_of(tx, plan.id)
+        done = f"{stage.value} is done, {len(written)} of {len(stages(short=plan.short))} documents"
+        last = next_stage(written, short=plan.short) is None
+        goals.save(tx, plan, plans.documented(plan, str(uuid.uuid4()), done, last=last))
 
     return record
 

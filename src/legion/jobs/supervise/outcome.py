@@ -6,17 +6,17 @@ resumes its conversation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from legion.domain.plans.plan import cause_of
 from legion.domain.review import conflict_markers, diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.throttle import apart, wakes_at
 from legion.domain.scheduling.usage import ProviderLimit, Spending
 from legion.domain.tickets.ladder import AT_ONCE, next_try, next_try_after_no_change, rest
-from legion.domain.tickets.ticket import Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
+from legion.domain.tickets.ticket import Cause, Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
 from legion.domain.watchdog.diagnosis import Intervention
 from legion.drivers import EndKind
 from legion.jobs.agent.final_message import output_end
@@ -285,3 +285,17 @@ def record_usage(context: Board, this_run: Run, event: JournalEvent) -> None:
             )
             usage.add_report(tx, this_run.conversation, at, spent)
             requests = 0
+
+
+_TOO_LARGE = re.compile(
+    r"(?i)\b(?:too|very) (?:large|big|long|broad)\b|\btoo (?:much|many)\b"
+    r"|\bcontext (?:window|length|limit)\b|\bsplit (?:it|this|the ticket|up)\b|\bshould be split\b"
+)
+
+
+def cause_of(outcome: Outcome, detail: str) -> Cause:
+    """The cause of a run that did not finish: its time was up, its context was full, or its agent said so."""
+    if outcome is Outcome.TIMED_OUT:
+        return Cause.SIZE
+    told = outcome in (Outcome.GAVE_UP, Outcome.FAILED) and _TOO_LARGE.search(detail)
+    return Cause.SIZE if told else Cause.ATTEMPT

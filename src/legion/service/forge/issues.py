@@ -17,7 +17,7 @@ from legion.service.forge.actions import ForgeActions
 from legion.service.forge.connections import connection_of
 from legion.service.plans import create
 from legion.wire.forge import Assigned, AssignedLine, AssignIssues, PlanIssues
-from legion.wire.plans import NewPlan, PlanPage
+from legion.wire.plans import PlanPage
 
 _MOST = 50
 
@@ -66,19 +66,7 @@ def plan(context: Trees, wanted: PlanIssues) -> PlanPage:
             if issue is None:
                 raise NotFound(f"There is no issue {number} in {one.name}.")
             parts.append(ticket_text(issue))
-    new = NewPlan(
-        cwd=wanted.cwd,
-        goal="\n\n".join(parts),
-        team=wanted.team,
-        model=wanted.model,
-        budget=wanted.budget,
-        questions=wanted.questions,
-        epic=wanted.epic,
-        spec=wanted.spec,
-        keep_docs=wanted.keep_docs,
-        request=wanted.request,
-    )
-    return create.plan(context, new)
+    return create.plan(context, replace(wanted, goal="\n\n".join(parts)))
 
 
 def _assign(visit: Visit, number: int, wanted: AssignIssues, after: Sequence[int] = ()) -> AssignedLine:

@@ -10,6 +10,7 @@ from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.plans.checks import findings
 from legion.domain.plans.draft import PlanDraft
 from legion.domain.plans.plan import ROUNDS, GoalPlan, PlanAuthor, PlanSource, answered, split_of
+from legion.domain.plans.specification import Depth, depth_of
 from legion.domain.projects import Project
 from legion.domain.tickets.offers import may
 from legion.domain.tickets.spec import MOST_BUDGET
@@ -37,7 +38,8 @@ def plan(context: Trees, wanted: NewPlan, by: Agent | None = None) -> PlanPage:
     goal = wanted.goal.strip()
     if not goal or len(goal) > LONGEST_GOAL:
         raise BadInput(f"A goal has 1 to {LONGEST_GOAL:,} characters. Say what you want: legion plan 'GOAL'.")
-    if wanted.keep_docs and not wanted.spec:
+    depth = _depth(wanted)
+    if wanted.keep_docs and depth is Depth.NONE:
         raise BadInput("--keep-docs keeps the documents of a specification: add --spec.")
     _refuse_amount(wanted.budget)
     _refuse_epic(wanted.epic)
@@ -45,6 +47,11 @@ def plan(context: Trees, wanted: NewPlan, by: Agent | None = None) -> PlanPage:
     target.fetch(context, project)
     if wanted.team:
         teams.crew(context, project, wanted.team)
+    why = ""
+    if depth is Depth.AUTO:
+        depth, why = depth_of(goal, facts.file_finder(project, project.target))
+        wanted_all = wanted.stop_at or wanted.keep_docs
+        depth = Depth.SHORT if wanted_all and depth is Depth.NONE else depth
     new = GoalPlan(
         id=0,
         project=record.id,
@@ -55,10 +62,24 @@ def plan(context: Trees, wanted: NewPlan, by: Agent | None = None) -> PlanPage:
         budget=wanted.budget,
         may_ask=wanted.questions,
         dispatcher="" if by is None else by.id,
-        spec=wanted.spec,
+        spec=depth is not Depth.NONE,
+        short=depth is Depth.SHORT,
+        depth=why,
+        stops=bool(wanted.stop_at),
         keep_docs=wanted.keep_docs,
     )
     return _store(context, record, new, wanted.request, by)
+
+
+def _depth(wanted: NewPlan) -> Depth:
+    """What is written before the plan, in the person's words."""
+    if wanted.stop_at not in ("", "spec"):
+        raise BadInput(f"--stop-at is spec, not {wanted.stop_at[:40]!r}.")
+    whole = Depth.FULL if wanted.spec or wanted.stop_at else Depth.NONE
+    try:
+        return Depth(wanted.depth) if wanted.depth else whole
+    except ValueError:
+        raise BadInput(f"--spec is auto, short or full, not {wanted.depth[:40]!r}.") from None
 
 
 def split(context: Trees, ticket_id: int, wanted: SplitTicket) -> PlanPage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +13,7 @@ from legion.domain.plans import toml_text
 from legion.domain.plans.checks import IMPOSSIBLE, findings
 from legion.domain.plans.draft import keep_approved
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, PlanState
+from legion.domain.plans.specification import fault, last_of
 from legion.domain.questions import SettledBy
 from legion.domain.runs import Run
 from legion.domain.text import count
@@ -56,8 +58,23 @@ class Approval:
 
 
 def approve(context: Trees, plan_id: int, wanted: ApprovePlan) -> PlanApproved:
-    """Dispatch tickets of the plan, all or none, in the transaction that records them."""
-    return carry_out(context, approval_of(context, plan_id, wanted))
+    """Dispatch tickets of the plan, all or none, in the transaction that records them; or plan from what is written."""
+    return _agree(context, plan_id, wanted) or carry_out(context, approval_of(context, plan_id, wanted))
+
+
+def _agree(context: Board, plan_id: int, wanted: ApprovePlan) -> PlanApproved | None:
+    """Yes to a specification; None for a plan that has none waiting."""
+    with context.store.write() as tx:
+        plan = goals.get(tx, plan_id)
+        if plan.state is not PlanState.WRITTEN:
+            return None
+        if wanted.tickets:
+            raise BadInput(
+                f"{plan.name} has no tickets yet: `legion approve {plan.name}` plans from its specification."
+            )
+        moved = plan if wanted.dry_run else goals.save(tx, plan, plans.agreed(plan))
+    message = f"{plan.name} {'would be' if wanted.dry_run else 'is'} planned from its specification."
+    return PlanApproved(plan=plan.name, state=moved.state.value, tickets={}, proposed=[], dropped=[], message=message)
 
 
 def approval_of(context: Trees, plan_id: int, wanted: ApprovePlan) -> Approval:
@@ -142,7 +159,9 @@ def reject(context: Trees, plan_id: int, wanted: RejectPlan) -> PlanPage:
         plan = goals.get(tx, plan_id)
         if plan.source is PlanSource.TEMPLATE and not plans.may("reject_plan", plan):
             raise StateConflict(f"No planner made {plan.name}. Run `legion plan edit {plan.name}`.")
-        moved = goals.save(tx, plan, plans.rejected(plan, why))
+        moved = goals.save(tx, plan, plans.rejected(plan, why, str(uuid.uuid4())))
+        if plan.state is PlanState.WRITTEN:
+            goals.criticise_again(tx, plan_id)
         goals.record_round(tx, moved, PlanAuthor.PERSON, usable=False, message=why)
     return pages.page(context, plan_id)
 
@@ -170,9 +189,12 @@ def drop(context: Trees, plan_id: int) -> PlanPage:
 
 
 def text(context: Board, plan_id: int) -> PlanText:
-    """The draft as TOML."""
+    """The draft as TOML; a specification that waits as it is."""
     with context.store.read() as tx:
         plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
+        written = goals.documents_of(tx, plan_id)
+    if plan.state is PlanState.WRITTEN:
+        return PlanText(plan=plan.name, version=plan.version, text=f"{written[last_of(written)]}\n")
     if plan.draft is None or not plans.may("plan_text", plan):
         raise StateConflict(f"{plan.name} has no draft yet: it is {plan.state.value}.")
     kept = f"Approved tickets stay as they are: {', '.join(approved)}." if approved else ""
@@ -181,22 +203,40 @@ def text(context: Board, plan_id: int) -> PlanText:
 
 
 def save(context: Context, plan_id: int, wanted: SavePlan) -> PlanPage:
-    """The person's own draft replaces the last one, and is checked like it."""
+    """The person's own draft replaces the last one, and is checked like it; or their own specification."""
     with context.store.read() as tx:
         plan = goals.get(tx, plan_id)
+    if plan.state is PlanState.WRITTEN:
+        return _rewrite(context, plan_id, wanted)
     draft = toml_text.read(wanted.text, plan.name)
     project = context.project(plan.project)
     target.fetch(context, project)
     check = facts.checker(context, project, plan, draft)
     with context.store.write() as tx:
-        plan = goals.get(tx, plan_id)
-        if plan.version != wanted.version:
-            raise StateConflict(f"{plan.name} changed while you edited it. Run `legion plan edit {plan.name}` again.")
+        plan = _unchanged(tx, plan_id, wanted)
         known = check(tx, plan)
         whole = keep_approved(known.approved, plan.draft, draft)
         found = findings(whole, known)
         moved = goals.save(tx, plan, replace(plans.edited(plan, whole, found, known.approved), trials=known.trials))
         goals.record_round(tx, moved, PlanAuthor.PERSON, findings=found)
+    return pages.page(context, plan_id)
+
+
+def _unchanged(tx: ReadTransaction, plan_id: int, wanted: SavePlan) -> GoalPlan:
+    plan = goals.get(tx, plan_id)
+    if plan.version != wanted.version:
+        raise StateConflict(f"{plan.name} changed while you edited it. Run `legion plan edit {plan.name}` again.")
+    return plan
+
+
+def _rewrite(context: Trees, plan_id: int, wanted: SavePlan) -> PlanPage:
+    if wrong := fault(wanted.text):
+        raise BadInput(f"The specification stays as it is: {wrong}.")
+    with context.store.write() as tx:
+        plan = _unchanged(tx, plan_id, wanted)
+        moved = goals.save(tx, plan, replace(plan, rounds=plan.rounds + 1))
+        goals.rewrite(tx, plan_id, wanted.text.strip())
+        goals.record_round(tx, moved, PlanAuthor.PERSON, usable=False, message="the specification was edited")
     return pages.page(context, plan_id)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from legion.domain.plans.checks import PlanFinding, ProofTrial
-from legion.domain.plans.draft import PlanCriterion, PlanTicket
+from legion.domain.plans.draft import PlanTicket
 from legion.domain.plans.plan import GoalPlan, PlanState, longest_chain, offered, plan_name
 from legion.domain.projects import Project
 from legion.domain.runs import plan_seat
@@ -80,6 +80,7 @@ def page(context: Trees, plan_id: int) -> PlanPage:
             drops=list(conversion.replaced(plan)),
             notes=_notes(context, tx, project.record, plan) if plan.state is PlanState.PLANNING else [],
             spec=plan.spec,
+            depth=_depth(plan),
             keep_docs=plan.keep_docs,
             points=point_lines(plan),
             documents=[
@@ -87,6 +88,11 @@ def page(context: Trees, plan_id: int) -> PlanPage:
                 for stage, text in goals.documents_of(tx, plan_id).items()
             ],
         )
+
+
+def _depth(plan: GoalPlan) -> str:
+    chosen = "none" if not plan.spec else "short" if plan.short else "full"
+    return f"{chosen}: {plan.depth}" if plan.depth else ""
 
 
 def _notes(context: Board, tx: ReadTransaction, project: Project, plan: GoalPlan) -> list[str]:
@@ -127,7 +133,7 @@ def ticket_line(
     return shaped(
         PlanTicketLine,
         ticket,
-        criteria=[_criterion(one, trials.get(one.proof)) for one in ticket.criteria],
+        criteria=[shaped(PlanCriterionLine, one, tried=_tried(trials.get(one.proof))) for one in ticket.criteria],
         after=[*ticket.after, *map(str, ticket.after_tickets)],
         ticket=number,
         state=state.value if state else "dropped" if number is not None else "",
@@ -139,19 +145,9 @@ def ticket_line(
 def point_lines(plan: GoalPlan) -> list[PlanCriterionLine]:
     """What a last reader found, and what Legion saw when it ran the commands."""
     return [
-        PlanCriterionLine(
-            text=one.text,
-            proof=one.command,
-            tried=_tried(plan.trials.get(one.command)),
-            state=one.state.value,
-            evidence=one.evidence,
-        )
+        shaped(PlanCriterionLine, one, proof=one.command, tried=_tried(plan.trials.get(one.command)))
         for one in plan.points
     ]
-
-
-def _criterion(one: PlanCriterion, trial: ProofTrial | None) -> PlanCriterionLine:
-    return PlanCriterionLine(text=one.text, proof=one.proof, why_not=one.why_not, tried=_tried(trial))
 
 
 def _tried(trial: ProofTrial | None) -> str:

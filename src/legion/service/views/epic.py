@@ -29,7 +29,7 @@ from legion.store.work import runs, usage
 from legion.wire.plans import EpicBudget, EpicGate, EpicPage, EpicStageLine, NamedEpic
 from legion.wire.tickets import Acted
 
-_WRITING = (PlanState.PLANNING, PlanState.ASKING)
+_WRITING = (PlanState.PLANNING, PlanState.ASKING, PlanState.WRITTEN)
 
 
 def epic_page(context: Trees, cwd: str, name: str) -> EpicPage:
@@ -159,7 +159,7 @@ def _stages(tx: ReadTransaction, plan: GoalPlan) -> list[EpicStageLine]:
     """Of the specification that the plan starts with."""
     runs = {stage.value: run for stage, run in goals.document_runs(tx, plan.id).items()}
     spent = usage.of_runs(tx, runs.values())
-    states = stage_states(goals.documents_of(tx, plan.id), plan.state, planned=plan.draft is not None)
+    states = stage_states(goals.documents_of(tx, plan.id), plan.state, planned=plan.draft is not None, short=plan.short)
     return [
         EpicStageLine(
             plan=plan.name,

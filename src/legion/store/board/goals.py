@@ -7,23 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import Row, bindparam, delete, func, insert, literal_column, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.plans import draft
 from legion.domain.plans.answer import GoalPoint, PointState
 from legion.domain.plans.checks import FindingKind, PlanFinding, ProofTrial
-from legion.domain.plans.plan import (
-    DECIDABLE,
-    GoalPlan,
-    LandedTicket,
-    PastEstimate,
-    PlanAuthor,
-    PlanEstimate,
-    PlanState,
-)
-from legion.domain.plans.specification import SpecStage
+from legion.domain.plans.plan import OFFERS, GoalPlan, LandedTicket, PastEstimate, PlanAuthor, PlanEstimate, PlanState
+from legion.domain.plans.specification import SpecStage, last_of
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
@@ -73,14 +65,8 @@ def save(tx: Transaction, before: GoalPlan, after: GoalPlan) -> GoalPlan:
     same = (_TABLE.id == before.id, _TABLE.version == before.version)
     if tx.execute(update(schema.plans).where(*same).values(_values(moved))).rowcount == 0:
         raise StateConflict(f"{before.name} changed meanwhile. See `legion plan show {before.name}`.")
-    data = {
-        "plan": moved.id,
-        "from": before.state.value,
-        "to": moved.state.value,
-        "round": moved.rounds,
-        "findings": len(moved.findings),
-        "reason": moved.reason,
-    }
+    data = {"plan": moved.id, "from": before.state.value, "to": moved.state.value, "round": moved.rounds}
+    data |= {"findings": len(moved.findings), "reason": moved.reason}
     tx.record(EventKind.PLAN_MOVED, project=moved.project, data=data)
     return moved
 
@@ -96,17 +82,9 @@ def record_round(
     findings: Iterable[PlanFinding] = (),
 ) -> None:
     """The round that the plan counts as its last."""
-    values = {
-        "plan": plan.id,
-        "number": plan.rounds,
-        "author": author,
-        "run": run,
-        "usable": usable,
-        "findings": _findings_json(findings),
-        "message": message[:_LONGEST_MESSAGE],
-        "at": tx.now,
-    }
-    tx.execute(insert(schema.plan_rounds), [values])
+    values = {"plan": plan.id, "number": plan.rounds, "author": author, "run": run, "usable": usable, "at": tx.now}
+    more = {"findings": _findings_json(findings), "message": message[:_LONGEST_MESSAGE]}
+    tx.execute(insert(schema.plan_rounds), [values | more])
 
 
 def get(tx: ReadTransaction, plan: int) -> GoalPlan:
@@ -150,26 +128,16 @@ def was_taken_up(tx: Transaction, plans: Iterable[GoalPlan]) -> None:
 
 def undecided(tx: ReadTransaction, project: int | None = None) -> int:
     """How many plans wait for the person."""
-    found = select(func.count()).where(_TABLE.state.in_(DECIDABLE - {PlanState.PARTLY}))
+    found = select(func.count()).where(_TABLE.state.in_(OFFERS["approve_plan"] - {PlanState.PARTLY}))
     if project is not None:
         found = found.where(_TABLE.project == project)
     return int(tx.execute(found).scalar_one())
 
 
 def rounds(tx: ReadTransaction, plan: int) -> tuple[PlanRound, ...]:
-    found = tx.execute(select(schema.plan_rounds).where(_ROUNDS.plan == plan).order_by(_ROUNDS.number))
-    return tuple(
-        PlanRound(
-            number=row.number,
-            author=row.author,
-            run=row.run,
-            usable=row.usable,
-            findings=_findings(row.findings),
-            message=row.message,
-            at=row.at,
-        )
-        for row in found
-    )
+    columns = [one for one in _ROUNDS if one.name != "plan"]
+    found = tx.execute(select(*columns).where(_ROUNDS.plan == plan).order_by(_ROUNDS.number))
+    return tuple(PlanRound(**{**row._mapping, "findings": _findings(row.findings)}) for row in found)
 
 
 def dispatch(tx: Transaction, plan: int, tickets: Mapping[str, int], each: PlanEstimate) -> None:
@@ -286,6 +254,21 @@ def add_document(tx: Transaction, plan: int, stage: SpecStage, text: str, run: i
     """The table refuses a second document of a stage."""
     values = {"plan": plan, "stage": stage, "text": text, "run": run, "at": tx.now}
     tx.execute(insert(schema.plan_documents), [values])
+
+
+def rewrite(tx: Transaction, plan: int, text: str) -> None:
+    """The person's own text takes the place of the specification."""
+    mine = (_SPECIFICATIONS.plan == plan, _SPECIFICATIONS.stage == last_of(documents_of(tx, plan)))
+    tx.execute(update(schema.plan_documents).where(*mine).values(text=text, at=tx.now))
+
+
+def criticise_again(tx: Transaction, plan: int) -> None:
+    """What the last critic wrote, or the person, is what the next one corrects."""
+    of_plan = _SPECIFICATIONS.plan == plan
+    if SpecStage.CRITICISE in documents_of(tx, plan):
+        tx.execute(delete(schema.plan_documents).where(of_plan, _SPECIFICATIONS.stage == SpecStage.WRITE))
+        last = update(schema.plan_documents).where(of_plan, _SPECIFICATIONS.stage == SpecStage.CRITICISE)
+        tx.execute(last.values(stage=SpecStage.WRITE))
 
 
 def document_runs(tx: ReadTransaction, plan: int) -> dict[SpecStage, int]:

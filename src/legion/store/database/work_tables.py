@@ -231,7 +231,8 @@ plans = Table(
     Column("held_until", Double),
     *required(Text, "conversation", "dispatcher"),
     *required(Double, "created_at", "moved_at"),
-    *required(Flag, "spec", "keep_docs", "reads"),
+    *required(Flag, "spec", "short", "stops", "keep_docs", "reads"),
+    *required(Text, "depth"),
 )
 
 plan_documents = Table(

@@ -106,7 +106,9 @@ class PlansPlace(ListAndPage[PlanPage]):
         )
         findings = f" {count(len(page.findings), 'finding')} are left." if page.findings else ""
         wanted = ApprovePlan(tickets=keys, anyway=bool(page.findings), request=str(uuid.uuid4()))
-        self._ask(plan, f"Approve {what} ({clean(plan.goal)[:200]})? They are dispatched at once.{findings}", wanted)
+        question = f"Approve {what} ({clean(plan.goal)[:200]})? They are dispatched at once.{findings}"
+        written = f"Plan {plan.id} from this specification?"
+        self._ask(plan, written if plan.state == "written" else question, wanted)
 
     def _ask(self, plan: PlanLine, question: str, wanted: ApprovePlan) -> None:
         id = plans.number_of(plan)

@@ -116,7 +116,7 @@ RETRY_FIELDS = [
     FormField(name="criteria", kind=FieldKind.TEXT, help="How it is decided whether it is done."),
 ]
 BY_HAND_FIELDS = _form_of(NewByHand, "name prompt profile branch program model accepts")
-PLAN_FIELDS = _form_of(NewPlan, "goal questions spec budget team model")
+PLAN_FIELDS = _form_of(NewPlan, "goal questions depth stop_at budget team model")
 HIRE_FIELDS = _form_of(HireAgent, "task name role driver model budget headcount plan delegate")
 PROVIDER_FIELDS = _form_of(AddProvider, "name key url kind model")
 ROUTE_FIELDS = _form_of(SetRoute, "model to agent role team")

@@ -24,9 +24,10 @@ import { ago, spentOf, day, dollars, duration, plural } from "../format.js";
 import { Question } from "./inbox.js";
 import { Prose } from "../prose.js";
 
-const STATES = { planning: "busy", asking: "needs", ready: "good", faulty: "needs", partly: "good", failed: "bad" };
+const STATES = { planning: "busy", ready: "good", partly: "good", reached: "good", failed: "bad" };
+const NEEDS = ["asking", "written", "faulty"];
 const ABOUT = /^(plan|ticket|question)\./;
-const PlanState = ({ of }) => html`<${Badge} of=${of} kind=${of === "reached" ? "good" : STATES[of]} />`;
+const PlanState = ({ of }) => html`<${Badge} of=${of} kind=${NEEDS.includes(of) ? "needs" : STATES[of]} />`;
 const numberOf = (id) => Number(id.slice(1));
 
 export function openPlan(page) {
@@ -37,7 +38,7 @@ export function openPlan(page) {
 export function Plans() {
   const cwd = cwdOf();
   const { data, error } = useRead("/v1/plans", { cwd, all: true }, ABOUT);
-  const none = "No plans yet. A planner reads the repository and proposes tickets; nothing runs until you approve.";
+  const none = "No plans yet. A planner proposes tickets; nothing runs until you approve.";
   return html`<section>
     <h1>Plans</h1>
     ${mayAct.value && html`<${Goal} cwd=${cwd} />`}<${Trouble} error=${error} />
@@ -57,20 +58,21 @@ const Row = ({ one }) =>
 const GOAL = { name: "goal", label: "Goal", kind: "long", placeholder: "What should be true when it is done?" };
 const MORE = [
   { name: "team", label: "Team" },
-  { name: "model", label: "Model of the planner" },
-  { name: "budget", label: "Budget of the planner in dollars", kind: "number" },
+  { name: "model", label: "Its model" },
+  { name: "budget", label: "Budget in dollars", kind: "number" },
 ];
-const QUESTIONS = { name: "questions", label: "The planner may ask you first", kind: "check" };
-const SPEC = { name: "spec", label: "A specification is written first", kind: "check" };
-const KEEP = { name: "keep", label: "Its documents land in the repository", kind: "check" };
+const check = (name, label) => ({ name, label, kind: "check" });
+const QUESTIONS = check("questions", "The planner may ask you first");
+const SPEC = { name: "depth", label: "Specification", kind: "choice", choices: ["", "auto", "short", "full"] };
+const WRITTEN = [check("stops", "It waits for me"), check("keep", "It lands, too")];
 
 function Goal({ cwd }) {
   const draft = useDraft("goal", { goal: "" }, { lasting: true });
-  const send = async ({ goal, model = "", team = "", budget, questions, spec, keep: kept }) => {
-    const wanted = { cwd, goal, model, team, budget: budget ? Number(budget) : null, questions: Boolean(questions) };
-    return openPlan(await post("/v1/plans", { ...wanted, spec: Boolean(spec), keep_docs: Boolean(spec && kept) }));
+  const send = async ({ budget, stops, keep: kept, ...more }) => {
+    const written = { stop_at: more.depth && stops ? "spec" : "", keep_docs: Boolean(more.depth && kept) };
+    return openPlan(await post("/v1/plans", { cwd, ...more, ...written, budget: budget ? Number(budget) : null }));
   };
-  const fields = [GOAL, { more: MORE }, QUESTIONS, SPEC, draft[0].spec && KEEP];
+  const fields = [GOAL, { more: MORE }, QUESTIONS, SPEC, ...(draft[0].depth ? WRITTEN : [])];
   return html`<${Form} fields=${fields} keep=${draft} needs=${["goal"]} disabled=${!cwd} verb="Plan it"
     send=${send} />`;
 }
@@ -97,7 +99,9 @@ export function Plan({ id }) {
     ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
     <${Decide} page=${page} chosen=${chosen} done=${() => setChosen(new Set())} />
     ${page.documents.map(
-      ({ stage, text }) => html`<${Folded} key=${stage} name=${`Specification: ${stage}`} text=${text} />`,
+      ({ stage, text }, n) =>
+        html`<${Folded} key=${stage} name=${`Specification: ${stage}`} text=${text}
+          open=${one.state === "written" && !page.documents[n + 1]} />`,
     )}
     ${page.summary && html`<${Prose} text=${page.summary} />`}
     ${page.risks && html`<h2>Risks</h2><${Prose} text=${page.risks} />`}
@@ -120,8 +124,10 @@ export const Points = ({ of }) => {
   return html`<${Items} name="What the last reader found" className="evidence" of=${of} row=${point} />`;
 };
 
-const Folded = ({ name, text }) => html`<details><summary>${name}</summary><${Prose} text=${text} /></details>`;
-const factsOf = ({ tickets, chain, estimate, usage, drops, rounds }) => ({
+const Folded = ({ name, text, open }) =>
+  html`<details open=${open}><summary>${name}</summary><${Prose} text=${text} /></details>`;
+const factsOf = ({ tickets, chain, estimate, usage, drops, rounds, depth }) => ({
+  "by rule": depth,
   tickets: tickets.length,
   "longest chain": chain.join(" → "),
   cost: about(estimate.usd, estimate.usd_error, dollars),
@@ -132,13 +138,13 @@ const factsOf = ({ tickets, chain, estimate, usage, drops, rounds }) => ({
   "written by": AUTHORS[rounds.findLast((one) => one.usable)?.author] ?? "",
 });
 const AUTHORS = {
-  planner: "a planner that read this repository, so its files may have put words there",
+  planner: "a planner; files of this repository may have put words there",
   person: "a person",
   template: "a template, with values of this repository",
 };
 
 function about(value, error, show) {
-  if (value === null) return "unknown: too few tickets of this project have landed";
+  if (value === null) return "unknown: too few tickets have landed";
   return `${show(value)}${error === null ? "" : `, give or take ${Math.round(error * 100)} %`}`;
 }
 
@@ -155,21 +161,21 @@ function Decide({ page, chosen, done }) {
   };
   const may = (name) => one.offers.includes(name);
   const left = page.findings.length;
-  const approve = {
-    offer: "approve_plan",
-    words: chosen.size ? `Approve ${plural(chosen.size, "ticket")}` : "Approve all",
-    kind: "primary",
-    ask: left ? `Approve although ${plural(left, "finding")} ${left === 1 ? "is" : "are"} left?` : undefined,
-    run: () => go("approve", { tickets: [...chosen], anyway: one.state === "faulty" || left > 0 }),
-  };
+  const isText = one.state === "written";
   const acts = [
-    approve,
+    {
+      offer: "approve_plan",
+      words: isText ? "Plan from it" : `Approve ${chosen.size ? plural(chosen.size, "ticket") : "all"}`,
+      kind: "primary",
+      ask: left && `Approve with ${plural(left, "finding")} left?`,
+      run: () => go("approve", { tickets: [...chosen], anyway: left > 0 }),
+    },
     { offer: "retry_plan", words: "Try again", kind: "primary", run: () => go("retry") },
-    { offer: "drop_plan", words: "Drop", ask: "End this plan? Approved tickets stay.", run: () => go("drop") },
+    { offer: "drop_plan", words: "Drop", ask: "Drop it? Approved tickets stay.", run: () => go("drop") },
   ];
   const save = async (draft) => {
-    const changed = await post(`${at}/text`, draft);
-    return { message: `${changed.plan.id} is changed.` };
+    await post(`${at}/text`, draft);
+    return { message: `${one.id} is changed.` };
   };
   const toggle = () => setEditing(!editing);
   return html`<${Acts} of=${acts} offers=${one.offers}>
@@ -178,21 +184,26 @@ function Decide({ page, chosen, done }) {
       may("reject_plan") &&
       html`<${Line} label="What should be different?" verb="Send it back" send=${(why) => go("reject", { why })} />`
     }
-    ${editing && html`<${Text} name=${one.id} at=${at} save=${save} close=${() => setEditing(false)} />`}
+    ${editing && html`<${Text} name=${one.id} at=${at} save=${save} close=${toggle} />`}
   </${Acts}>`;
 }
 
 const Text = ({ name, at, ...more }) =>
   html`<${Editor} read=${useRead(`${at}/text`)} draft="text" label=${`Plan ${name}`} title=${name} rows="18"
-    box="The plan as TOML" ...${more} />`;
+    box="Its text" ...${more} />`;
 
 function Proposed({ one, chain, chosen, choose }) {
   const box = html`<input type="checkbox" aria-label=${`Choose ${one.key}`} checked=${chosen} onChange=${choose} />`;
   const criterion = ({ text, proof, why_not: why, tried }) =>
     html`${text} ${proof ? html`<code>${proof}</code>` : html`<span class="hint">no proof: ${why}</span>`}
       <${Hint} of=${!["", "red", "green"].includes(tried) && `not tried: ${tried}`} />`;
-  const facts = { files: one.files.join(", "), "new files": one.new_files.join(", "), lines: one.lines || "" };
-  const more = { labels: one.labels.join(", "), "needs your approval for": one.asks_for.join(", ") };
+  const facts = {
+    files: one.files.join(", "),
+    "new files": one.new_files.join(", "),
+    lines: one.lines || "",
+    labels: one.labels.join(", "),
+    "asks you for": one.asks_for.join(", "),
+  };
   return html`<article class="receipt proposed">
     <p class="path">
       ${one.ticket ? html`<${TicketLink} id=${one.ticket} /> <${State} of=${one.state} />` : mayAct.value && box} ${""}
@@ -203,7 +214,7 @@ function Proposed({ one, chain, chosen, choose }) {
       <summary>What it asks for</summary><${Prose} text=${one.text} />
       ${one.context && html`<h3>Context</h3><${Prose} text=${one.context} />`}
       ${one.plan && html`<h3>Approach</h3><${Prose} text=${one.plan} />`}
-      <${Items} className="evidence" of=${one.criteria} row=${criterion} /><${Facts} of=${{ ...facts, ...more }} />
+      <${Items} className="evidence" of=${one.criteria} row=${criterion} /><${Facts} of=${facts} />
     </details>
   </article>`;
 }
