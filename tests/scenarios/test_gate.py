@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from legion.wire.board import MoveInQueue, TryChanges
 from legion.wire.errors import StateConflict
 from legion.wire.mail import AnswerQuestion
+from legion.wire.plans import EpicGate
 from legion.wire.tickets import EditTicket
 from tests.scenarios.conftest import Make
+from tests.support.gates import Gate
 from tests.support.legion import Project
 from tests.support.repository import CHECK
 
@@ -104,6 +107,17 @@ def test_changes_are_tried_together_before_they_land_and_the_checkout_stays_as_i
     assert project.repository.git("status", "--porcelain=v2", "--branch") == before
     assert project.landed("two.txt") is None
     assert not [one for one in client.doctor(project.cwd).findings if "try-" in one.detail]
+
+
+def test_a_gate_that_the_epic_gets_while_its_change_is_tested_holds_it(make: Make, gates: Callable[[], Gate]):
+    gate = gates()
+    project = make(CHECK.replace("sh check.sh", f"[ ! -e hold ] || {gate.pause}".replace('"', '\\"')))
+    ticket = project.dispatch("hold it", "touch hold", epic="drinks")
+    gate.arrived()
+    project.squad.client.epic_gate(EpicGate(cwd=project.cwd, epic="drinks", gate="person"))
+    gate.open(20)
+    waiting_at_gate(project, ticket)
+    assert project.landed("hold") is None
 
 
 def files(tree: str) -> dict[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias, TypeVar
@@ -17,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 AnyJson: TypeAlias = Any
 """What JSON can hold."""
 _Value = TypeVar("_Value")
-_PARSES = threading.Lock()
+_PARSES = 5
 
 _DEEPEST = 100
 """Levels of a value that are written; a program can nest thousands, and no reader of ours needs ten."""
@@ -71,12 +70,15 @@ def recorded(text: str) -> str:
 
 
 def python_statements(source: str | bytes) -> list[ast.stmt] | None:
-    """None for what is no Python. One thread at a time: before 3.11.5 two that parse at once can fail."""
-    with _PARSES:
+    """None for what is no Python. Before 3.11.5 one of two threads that parse at once can fail: it parses again."""
+    for _ in range(_PARSES):
         try:
             return ast.parse(source).body
+        except SystemError:
+            continue
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
+            break
+    return None
 
 
 def count(number: int, one: str, many: str = "") -> str:

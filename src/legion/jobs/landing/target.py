@@ -19,7 +19,7 @@ from legion.domain.landing.bisect import LandingIntent
 from legion.domain.landing.queue import LandingTarget
 from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.rules import Rule
-from legion.domain.tickets.ticket import Land
+from legion.domain.tickets.ticket import Land, Ticket
 from legion.git.core.errors import BranchGone, RepositoryGone, TargetMoved
 from legion.git.hub import remote
 from legion.git.hub.repository import Hub
@@ -27,7 +27,7 @@ from legion.git.person.inspect import loose_tip
 from legion.jobs.board import Board
 from legion.jobs.checks import execution
 from legion.jobs.checks.candidates import ChainLink
-from legion.jobs.landing import branch_questions, reverted
+from legion.jobs.landing import branch_questions, gate, reverted
 from legion.jobs.trees import ProjectContext
 from legion.store.board import forges, landings, past_tickets, projects, receipts, tickets
 from legion.store.database.transactions import Transaction
@@ -36,15 +36,16 @@ from legion.system.crash import Point
 
 
 def move(context: Board, project: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
-    """Move the target to the tested tip. False where a person moved one of its tickets meanwhile."""
+    """Move the target to the tested tip. False where a person moved or held one of its tickets meanwhile."""
     tip = chain[-1]
     batch = [link.ticket for link in chain if link.ticket is not None]
     members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
     below = [start, *(link.commit for link in chain)]
     parents = {link.ticket.id: under for link, under in zip(chain, below, strict=False) if link.ticket is not None}
     with context.store.write() as tx:
-        # Not only the state: a ticket that was stopped and retried may wait here with another change.
-        if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
+        # Not only the state: a ticket that was stopped and retried may wait here with another change, or its epic
+        # has a gate by now.
+        if any(_is_held(tx, project, ticket) for ticket in batch):
             return False
         intent = landings.open(
             tx,
@@ -65,6 +66,10 @@ def move(context: Board, project: ProjectContext, start: str, chain: Sequence[Ch
     _record(context, project, intent, moved=True)
     crash.reach(Point.LAND_AFTER_RECORD)
     return True
+
+
+def _is_held(tx: Transaction, project: ProjectContext, ticket: Ticket) -> bool:
+    return tickets.get(tx, ticket.id).version != ticket.version or gate.waits(tx, project, ticket)
 
 
 def finish_open_landings(context: Board, project: ProjectContext) -> None:

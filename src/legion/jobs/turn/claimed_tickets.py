@@ -85,7 +85,7 @@ def reset_worktree(context: Board, project: ProjectContext, agent: Agent, this_r
     seat = this_run.seat
     project.worktrees.replant(seat, ticket.base, tree, f"legion/{seat}", attempt=holding.number)
     with context.store.write() as tx:
-        if ticket.plant is not None:
+        if ticket.plant is not None and tickets.get(tx, ticket.id).version == ticket.version:
             tickets.move(tx, ticket.id, StartPointUsed())
         ticket_holders.note(tx, ticket.id, planted=True)
         return agents.plant(tx, agent, ticket.base)
