@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from legion.domain.forge.pulls import PullStage
+from legion.domain.plans.answer import GoalPoint, PointState
+from legion.domain.plans.checks import ProofTrial
+from legion.domain.plans.plan import GoalPlan, PlanSource
 from legion.domain.tickets.ticket import Prove, State
 from legion.service.forge import issues
 from legion.service.projects import epic_branches, sessions
@@ -16,7 +20,7 @@ from legion.service.tickets.actions import drop
 from legion.service.tickets.dispatch import dispatch
 from legion.service.views import epic as views
 from legion.store import epic_sessions
-from legion.store.board import epics, projects, tickets
+from legion.store.board import epics, goals, projects, tickets
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.errors import BadInput, NotFound, StateConflict
 from legion.wire.forge import AssignIssues
@@ -89,6 +93,21 @@ def test_an_epic_becomes_one_pull_request_and_comes_back_to_one_agent(one_pull: 
     assert f"It is fast. (ticket {made.ids[1]})" in pull.body
     assert len([one for one in hosted.issues.values() if one.pull is not None]) == 2, "the epic's and the single one's"
     assert desk.pull(single).number is not None
+
+    assert "last reader" not in pull.body
+    points = (
+        GoalPoint(text="It has tables", state=PointState.DONE, command="test -f tables"),
+        GoalPoint(text="It is fast", state=PointState.MISSING, evidence="page.txt:1, Closes #9"),
+    )
+    reader = GoalPlan(id=0, project=session_id(desk), goal="A shop", epic="v2", source=PlanSource.READ, points=points)
+    with desk.store.write() as tx:
+        goals.create(tx, replace(reader, trials={"test -f tables": ProofTrial(exit_code=0)}))
+    assert desk.look() == ""
+    read = hosted.issues[known.number].body.partition("What a last reader found of the goal, point by point")[2]
+    assert "done: It has tables; `test -f tables` passes\nmissing: It is fast; page.txt:1, Closes #\u20609" in read
+    hosted.issues[known.number].body = "Written by a person."
+    assert desk.look() == ""
+    assert hosted.issues[known.number].body == "Written by a person.", "what was shown is not shown again"
 
     hosted.review(known.number, "CHANGES_REQUESTED", "The page is slow.", author=WRITER)
     desk.look()

@@ -44,31 +44,6 @@ _GRACE = 15.0
 """Seconds that agents get to end."""
 _POLL = 0.05
 
-_SETTINGS = """\
-# Settings of this folder only; your own are not changed.
-default_driver = "claude"
-
-[daemon]
-port = {port}
-gateway_port = {gateway_port}
-slots = {slots}
-
-[claude]
-provider = "{provider}"
-# Commands of agents are scripted: no permission is needed, with or without a sandbox.
-allow = ["Bash"]
-permission_mode = "{permission_mode}"
-
-[protection]
-# Whether checks notice broken code is tried in a project of its own, not in a show.
-trial = false
-
-[models]
-# Another name would not make a scripted model stronger.
-escalation = []
-fresh_eyes = false
-"""
-
 _PROVIDERS = """\
 # The scripted model. It accepts any key; this one is worthless elsewhere.
 [{provider}]
@@ -118,12 +93,17 @@ class Scratch:
         self, more_settings: str = "", *, slots: int | None = None, permission_mode: str = "acceptEdits"
     ) -> None:
         """Write the settings. `slots`: agents in parallel; None: as many as the project allows."""
-        settings = _SETTINGS.format(
-            port=_PORT,
-            gateway_port=_GATEWAY_PORT,
-            slots=slots or _SLOTS,
-            provider=PROVIDER,
-            permission_mode=permission_mode,
+        settings = (
+            Path(__file__)
+            .with_name("settings.toml")
+            .read_text("utf-8")
+            .format(
+                port=_PORT,
+                gateway_port=_GATEWAY_PORT,
+                slots=slots or _SLOTS,
+                provider=PROVIDER,
+                permission_mode=permission_mode,
+            )
         )
         self.settings.write_text(f"{settings}\n{more_settings}", "utf-8")
         files.write_atomic(self.key, "scripted-and-worth-nothing\n", mode=0o600)

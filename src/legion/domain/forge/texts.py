@@ -41,6 +41,8 @@ class PullFacts:
     usd: float | None = None
     parts: Sequence[str] = ()
     """The tickets of an epic that is one pull request."""
+    read: Sequence[str] = ()
+    """What the last reader of that epic found, point by point."""
 
 
 def pull_key(ticket: int) -> str:
@@ -59,6 +61,7 @@ def pull_body(facts: PullFacts) -> str:
         closes,
         _section("Asked", fenced([_cut(asked_in(facts.asked), _MOST_ASKED)])),
         _section("Tickets of this epic", fenced(facts.parts)),
+        _section("What a last reader found of the goal, point by point", fenced(facts.read)),
         _section("Done, as its agent reports it (a claim)", fenced([_cut(facts.done, _MOST_ASKED)])),
         _section("Checked on exactly this commit", [*unchecked, *_checks(facts.checks)]),
         _section("Proven criteria", fenced(facts.proven)),

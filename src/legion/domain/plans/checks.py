@@ -320,6 +320,13 @@ def of_points(points: Sequence[GoalPoint], trials: Mapping[str, ProofTrial]) -> 
     return tuple(found)
 
 
+def shown_point(one: GoalPoint, trial: ProofTrial | None) -> str:
+    """A point as a line of text, with what Legion saw of its command."""
+    ran = None if trial is None or trial.exit_code is None else "fails" if trial.exit_code else "passes"
+    proof = f"`{one.command}` {ran or 'was not run'}" if one.command else ""
+    return "; ".join(filter(None, (f"{one.state.value}: {one.text}", proof, one.evidence)))
+
+
 def _last_line(trial: ProofTrial) -> str:
     return (trial.said.strip().splitlines() or [f"exit code {trial.exit_code}"])[-1]
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from legion.domain.checks import CheckResult, Receipt
@@ -29,6 +29,8 @@ from legion.domain.forge.pulls import (
     remarks_of,
 )
 from legion.domain.forge.texts import ProvenCheck, PullFacts
+from legion.domain.plans.checks import shown_point
+from legion.domain.plans.plan import GoalPlan
 from legion.domain.rules import Rule
 from legion.domain.scheduling.usage import total
 from legion.domain.tickets import evidence
@@ -45,7 +47,7 @@ from legion.jobs.forge.notices import digest
 from legion.jobs.supervise.outcome import first_paths
 from legion.jobs.trees import ProjectContext
 from legion.store import epic_sessions, events
-from legion.store.board import forges, receipts, tickets, verdicts
+from legion.store.board import forges, goals, projects, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import usage
 
@@ -123,8 +125,7 @@ def _publish(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
         _change(visit, known, stage=PullStage.OPEN, foreign_commit=tip, note=note)
         return
     _change(visit, known, pushed=known.tested)
-    facts = gather(visit.context, visit.project, ticket, known.tested)
-    title, body = texts.pull_title(facts), texts.pull_body(facts)
+    title, body = _described(visit, known, ticket)
     if there is None or there.state is not PullState.OPEN:
         there = visit.forge.open_pull(
             title=title, body=body, branch=known.branch, base=visit.connection.branch, draft=False
@@ -135,6 +136,25 @@ def _publish(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
         visit.forge.set_draft(there, False)
     _answer(visit, known, there)
     _change(visit, known, stage=PullStage.OPEN, number=there.number, url=there.url, wrote=digest(body), note="")
+
+
+def _described(visit: Visit, known: TicketPull, ticket: Ticket) -> tuple[str, str]:
+    facts = gather(visit.context, visit.project, ticket, known.tested or known.pushed or "")
+    return texts.pull_title(facts), texts.pull_body(facts)
+
+
+def _show_what_was_read(visit: Visit, known: TicketPull, ticket: Ticket, pull: PullRequest) -> TicketPull:
+    """The last reader of an epic may end after its pull request was opened."""
+    with visit.context.store.read() as tx:
+        read = _read(_plans(tx, ticket)) if _parts(tx, ticket) else []
+    if not read:
+        return known
+    title, body = _described(visit, known, ticket)
+    if digest(body) == known.wrote:
+        return known
+    visit.forge.describe_pull(pull.number, title=title, body=body)
+    _change(visit, known, wrote=digest(body))
+    return replace(known, wrote=digest(body))
 
 
 def _answer(visit: Visit, known: TicketPull, pull: PullRequest) -> None:
@@ -160,6 +180,7 @@ def _watch(visit: Visit, known: TicketPull, ticket: Ticket, pull: PullRequest) -
             _change(visit, known, foreign_commit=pull.commit, note=note)
         # Else the forge's answer is older than our push.
         return
+    known = _show_what_was_read(visit, known, ticket, pull)
     checks, reviews = visit.forge.checks(pull.commit), visit.forge.reviews(pull.number)
     remarks = _new_remarks(visit, known, pull, checks, reviews)
     ci, ruling = _seen(visit, known, checks, reviews)
@@ -316,7 +337,9 @@ def gather(context: Board, project: ProjectContext, ticket: Ticket, commit: str)
         parts = _parts(tx, ticket)
         claims = [forges.claim_of_ticket(tx, one.id) for one in (ticket, *parts)]
         reviews = (*reviews, *(one for part in parts for one in verdicts.of_ticket(tx, part.id)))
-        spent = total(usage.of_ticket(tx, one.id) for one in (ticket, *parts))
+        planned = _plans(tx, ticket) if parts else []
+        of_plans = [usage.of_plan(tx, one.id) for one in planned]
+        spent = total((*of_plans, *(usage.of_ticket(tx, one.id) for one in (ticket, *parts))))
     tried = [one.data.get("red") for one in history if one.kind is EventKind.REVERSED]
     red = [str(one) for one in tried[-1]] if tried and isinstance(tried[-1], list) else []
     weighed = evidence.weigh(ticket.spec.criteria, ticket.spec.bound, checks, passed, passed, {}, red)
@@ -342,7 +365,22 @@ def gather(context: Board, project: ProjectContext, ticket: Ticket, commit: str)
         attempts=ticket.attempt,
         usd=spent.usd if spent.requests else None,
         parts=[f"ticket {part.id}: {part.spec.title}" for part in parts],
+        read=_read(planned),
     )
+
+
+def _plans(tx: ReadTransaction, ticket: Ticket) -> list[GoalPlan]:
+    """Those of the epic, in every session of the repository; the last one is the newest."""
+    home = projects.get(tx, ticket.project).common_dir
+    there = [*projects.sessions_of(tx, home, ended=True), *projects.sessions_of(tx, home)]
+    found = [plan for one in there for plan in goals.of_epic(tx, one.id, ticket.spec.epic)]
+    return sorted(found, key=lambda plan: plan.id)
+
+
+def _read(plans: Sequence[GoalPlan]) -> list[str]:
+    """The points of the last reader, with what Legion saw when it ran their commands."""
+    last = next((one for one in reversed(plans) if one.points), None)
+    return [shown_point(one, last.trials.get(one.command)) for one in last.points] if last is not None else []
 
 
 def _parts(tx: ReadTransaction, ticket: Ticket) -> tuple[Ticket, ...]:
