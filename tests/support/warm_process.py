@@ -32,7 +32,7 @@ from legion.runner.probe import probe
 from legion.system import crash, toolchain
 from legion.system.paths import DataDir
 from legion.wire.operations import OPERATIONS
-from tests.support import prefork
+from tests.support import large_pages, prefork
 from tests.support.warm import LONGEST, ROOM
 from tests.support.warm_store import compile_statements
 
@@ -91,6 +91,7 @@ def main(handle: int, life: int | None) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+    large_pages.use()
     asks = socket.socket(fileno=handle)
     if life is not None:
         connected = _fork_for_each(asks, life)
