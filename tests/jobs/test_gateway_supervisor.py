@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from legion.gateway.accounting.ledger import LimitEntry
+from legion.gateway.accounting.ledger import LimitEntry, RequestEntry
 from legion.gateway.accounting.meter import encode
 from legion.gateway.files.folder import GatewayFolder
 from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
-from legion.store.work import usage
+from legion.jobs.supervise.usage import catch_up
+from legion.store.work import runs, usage
 from tests.jobs.office import Office
+from tests.support.attacks import Attacker, Door, attack
 
 PATIENCE = 30.0
 
@@ -33,6 +38,23 @@ def report(office: Office, provider: str) -> None:
     )
     with (folder.ledger / "2026-01-01.jsonl").open("ab") as ledger:
         ledger.write(encode(line))
+
+
+@attack(Attacker.PROGRAM, Door.MONEY)
+def test_many_readers_of_the_ledger_at_once_count_each_request_once(office: Office):
+    folder = GatewayFolder(office.context.data.gateway)
+    folder.prepare()
+    with office.context.store.write() as tx:
+        run = runs.start_ask(tx, 1, "lesson")
+    whole: dict[str, Any] = {field.name: 0 for field in dataclasses.fields(RequestEntry)}
+    named = {"agent": "", "provider": "p", "model": "m", "error": "", "run": f"ask-1-run-{run.id}", "usd": 1.0}
+    with (folder.ledger / "2026-01-01.jsonl").open("ab") as ledger:
+        for number in range(20):
+            ledger.write(encode(RequestEntry(**{**whole, **named, "id": str(number)})))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: catch_up(office.context), range(8)))
+    with office.context.store.read() as tx:
+        assert usage.of_runs(tx, [run.id])[run.id].usd == 20.0
 
 
 def known(office: Office) -> set[str]:

@@ -148,6 +148,21 @@ def test_a_leader_that_asks_for_many_planners_at_once_pays_each_of_them(open_des
         assert sum(pool.map(one_more, range(16))) == 3
 
 
+@attack(Attacker.AGENT, Door.MONEY)
+def test_an_agent_that_dispatches_many_tickets_at_once_pays_each_of_them(open_desk: Office):
+    cleo = leader(open_desk, "dispatcher", budget=3.0)
+
+    def one_more(number: int) -> bool:
+        try:
+            cleo.use("legion-dispatch", title=f"Ticket {number}", text="x", budget=1.0)
+        except NotAllowed:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(one_more, range(16))) == 3
+
+
 def ask(desk: Office, ticket: int, kind: QuestionKind = QuestionKind.ASK) -> int:
     with desk.context.store.write() as tx:
         made = questions.ask(

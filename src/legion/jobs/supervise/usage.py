@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +22,6 @@ from legion.store.work import usage
 
 _SOURCE = "gateway"
 _RUN = re.compile(r"(?:ticket|agent|plan|ask)-\d+(?:-[a-z][a-z0-9_-]*)?-run-(\d+)")
-_ONE_AT_A_TIME = threading.Lock()
 
 
 def catch_up(context: Board) -> None:
@@ -31,9 +29,8 @@ def catch_up(context: Board) -> None:
     folder = GatewayFolder(context.data.gateway)
     if not folder.ledger.is_dir():
         return
-    with _ONE_AT_A_TIME:
-        while _read_more(context, folder):
-            pass
+    while _read_more(context, folder):
+        pass
 
 
 def _read_more(context: Board, folder: GatewayFolder) -> bool:
@@ -43,6 +40,9 @@ def _read_more(context: Board, folder: GatewayFolder) -> bool:
     if after == before:
         return False
     with context.store.write() as tx:
+        if LedgerPosition(*usage.read_up_to(tx, _SOURCE)) != before:
+            # Another reader was faster.
+            return True
         usage.add(tx, _summed(line for line in lines if isinstance(line, RequestEntry)))
         for line in lines:
             if isinstance(line, ledger.LimitEntry):
