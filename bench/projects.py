@@ -2,12 +2,14 @@
 must not.
 
 `projects.toml` lists them by name and version. Each is fetched with the client of its package index, once, into
-`legion-projects` in the folder for temporary files. Names behind `projects` choose some of them.
+`legion-projects` in the folder for temporary files. Names behind `projects` choose some of them. Without names, those
+that this commit has tried already are only shown: an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.report import Report, say
@@ -25,6 +27,7 @@ from tests.support.repository import Repository
 from tests.support.settings import WITH_TRIAL
 
 _PATIENCE = 1500.0
+_HERE = Path(__file__).parent
 _CACHE = Path(tempfile.gettempdir()) / "legion-projects"
 _COLUMNS = "{:<27} {:<11} {:<11} {:>6} {:>8} {:>7} {:>7} {:>8}"
 _LOOK_AGAIN = 20.0
@@ -78,13 +81,15 @@ def run(folder: Path, report: Report, names: Sequence[str] = ()) -> None:
     samples = [known[name] for name in names or known]
     results: list[Tried] = []
     say(_COLUMNS.format("project", "version", "language", "guess", "trial s", "canary", "good", "bad"))
+    kept = _CACHE / "tried" / _commit()
+    kept.mkdir(parents=True, exist_ok=True)
     for sample in samples:
-        place = folder / sample.name
-        try:
-            result = _tried(place, sample)
-        except (AssertionError, subprocess.SubprocessError, OSError) as trouble:
-            result = Tried(trial=0.0, canary="-", good="-", bad="-", why=str(trouble)[:1000])
-        shutil.rmtree(place, ignore_errors=True)
+        file = kept / f"{sample.name}-{sample.version}.json"
+        if file.exists() and not names:
+            result = Tried(**json.loads(file.read_text()))
+        else:
+            result = _result(folder / sample.name, sample)
+            file.write_text(json.dumps(asdict(result)))
         results.append(result)
         _show(sample, result)
     right = sum(result.right for result in results)
@@ -95,8 +100,23 @@ def run(folder: Path, report: Report, names: Sequence[str] = ()) -> None:
     report.value("planted breaks that landed", landed, "breaks", aim=0)
 
 
+def _commit() -> str:
+    return subprocess.run(
+        ("git", "rev-parse", "HEAD"), cwd=_HERE, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def _result(place: Path, sample: Sample) -> Tried:
+    try:
+        return _tried(place, sample)
+    except (AssertionError, subprocess.SubprocessError, OSError) as trouble:
+        return Tried(trial=0.0, canary="-", good="-", bad="-", why=str(trouble)[:1000])
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def listed() -> list[Sample]:
-    table = tomllib.loads((Path(__file__).parent / "projects.toml").read_text())
+    table = tomllib.loads((_HERE / "projects.toml").read_text())
     return [
         Sample(name=name, version=one["version"], origin=one["from"], language=one["language"], file=one["file"])
         for name, one in table.items()
