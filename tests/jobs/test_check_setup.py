@@ -287,6 +287,17 @@ def test_changes_of_what_setup_does_not_read_use_what_it_made_on_the_target(make
     assert ground.setups() == 1
 
 
+def test_committing_legion_toml_needs_no_second_setup(make: Make):
+    """`legion init` writes it and asks for that; setup ran before, in a tree without it."""
+    ground = make()
+    ground.land(ground.change({"legion.toml": None}))
+    assert ground.passes(ground.project.target)
+    assert ground.setups() == 1
+    ground.land(ground.change({"legion.toml": CONFIG}))
+    assert ground.passes(ground.project.target)
+    assert ground.setups() == 1
+
+
 def test_a_landed_change_of_what_setup_reads_makes_it_run_once_from_nothing(make: Make):
     ground = make()
     assert ground.passes(ground.project.target)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from legion.config.files.project import FILE
 from legion.domain.errors import LegionError
 from legion.domain.failure_causes import reason
 from legion.domain.runs import Run
@@ -94,7 +95,8 @@ def _reads_difference(project: ProjectContext, known: SetupRecord, one: str, oth
         path in key
         or path.rpartition("/")[2] == ".gitattributes"
         or _overlaps(path, known.outputs)
-        or known.read.include(path, is_new_or_gone=moved)
+        # Nothing but Legion asks whether its settings are there, and a person commits them after the first setup.
+        or known.read.include(path, is_new_or_gone=moved and path != FILE)
         for path, moved in paths
     )
 
