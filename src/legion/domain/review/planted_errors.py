@@ -61,6 +61,11 @@ def breaks_at_run_time(path: str, content: bytes) -> bytes | None:
     return content + _AT_THE_END.get(kind, _UNREADABLE).encode()
 
 
+def leaves_setup_alone(path: str) -> bool:
+    """Whether a build does not notice the error that shows at run time."""
+    return extension(path) in ("py", "php", *_AT_THE_TOP)
+
+
 def breaks_when_read(path: str, content: bytes) -> bytes:
     """The file with an error that every tool notices that parses it."""
     kind = extension(path)

@@ -131,9 +131,8 @@ class _TrialRun:
     def result(self) -> Trial:
         seconds, fault = self._setup()
         base = {} if fault else {check.name: self._on_base(check) for check in self._checks}
-        sound = [
-            check for check in self._checks if check.name in base and base[check.name].verdict is CheckResult.GREEN
-        ]
+        green = {name for name, receipt in base.items() if receipt.verdict is CheckResult.GREEN}
+        sound = [check for check in self._checks if check.name in green]
         packages = sight.sources(self._project, self._commit)
         largest = dict(sorted(packages.items(), key=lambda item: -len(item[1]))[:_MOST_PACKAGES])
         for folder, files in largest.items() if len(sound) == len(self._checks) else ():
@@ -198,8 +197,13 @@ class _TrialRun:
         reading = [check for check in wanted if check not in testing]
         for checks, kind in ((testing, CheckKind.TESTS), (reading, CheckKind.READER)):
             todo = [check for check in checks if not (self._noticed[folder] and check.name in self._red)]
-            if todo:
-                self._try(folder, self._broken(files, kind), todo)
+            broken = self._broken(files, kind) if todo else {}
+            # An error in what setup builds says nothing of the checks: they are judged by what it leaves alone.
+            run = {path: both for path, both in broken.items() if planted_errors.leaves_setup_alone(path)}
+            if todo and not self._try(folder, broken, todo) and not (run and self._try(folder, run, todo)):
+                # A change like this would not get as far as the checks.
+                self._noticed[folder] = True
+                self._red.update(check.name for check in todo)
 
     def _broken(self, files: Sequence[str], kind: CheckKind) -> Mapping[str, tuple[bytes, bytes]]:
         """By path: the content as it is, and with an error."""
@@ -210,7 +214,8 @@ class _TrialRun:
         planted = ((path, content, plant(path, content)) for path, content in contents.items())
         return {path: (content, broken) for path, content, broken in planted if broken is not None}
 
-    def _try(self, folder: str, broken: Mapping[str, tuple[bytes, bytes]], checks: Sequence[Check]) -> None:
+    def _try(self, folder: str, broken: Mapping[str, tuple[bytes, bytes]], checks: Sequence[Check]) -> bool:
+        """False where [setup] fails with these errors."""
         where = f"an error in {folder}" if folder else "an error in the code"
         commit = self._commit_of({path: new for path, (_, new) in broken.items()})
         try:
@@ -224,9 +229,8 @@ class _TrialRun:
                         self._noticed[folder] = True
                         self._red.add(check.name)
         except setup.SetupFailed:
-            # A change like this would not get as far as the checks.
-            self._noticed[folder] = True
-            self._red.update(check.name for check in checks)
+            return False
+        return True
 
     def _is_red(self, ready: PreparedTree, check: Check) -> bool:
         """A check that does not end in time is not green either."""
@@ -245,10 +249,9 @@ class _TrialRun:
         for output in outputs:
             for file in _files_below(output):
                 wanted = by_name.get(file.name, ())
-                if any(file.stat().st_size == len(content) for content in wanted):
-                    content = file.read_bytes()
-                    if content in wanted:
-                        self._copies[str(file.relative_to(place))] = content
+                is_alike = any(file.stat().st_size == len(content) for content in wanted)
+                if is_alike and (content := file.read_bytes()) in wanted:
+                    self._copies[str(file.relative_to(place))] = content
 
     def _used_copies(self, sound: Sequence[Check]) -> tuple[str, ...]:
         """Those copies that a check runs: it is red when only they are broken."""

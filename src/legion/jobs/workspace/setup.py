@@ -188,7 +188,10 @@ def ensure(
         live = sandbox.live_tree(context, project, tree)
         after, edits = setup_changes.after(live, commit, last.state, index, base=base)
         made = sorted((set(last.outputs) & set(after)) | (set(after) - set(last.before or ())))
-        _set_apart(project, tree, made, from_changes=has_landed, from_checks=is_check_tree)
+        if has_landed:
+            _leave_out_of_changes(project, made)
+        if is_check_tree:
+            _separate(tree, made)
         done = SetupRecord(
             key=key,
             run=project.config.setup.run,
@@ -247,7 +250,9 @@ def _last(project: ProjectContext, tree: Path, record: Path, key: str, shows: st
     if serves(project, record, shows) and is_intact(record, tree):
         return None
     for path in last.outputs:
-        _remove(tree, path)
+        # Nothing outside of the tree: a link may be where a folder was.
+        if not kept_outputs.is_behind_link(tree, path):
+            trees.remove(tree / path)
     return SetupRecord()
 
 
@@ -268,18 +273,10 @@ def _give_kept(context: Trees, project: ProjectContext, tree: Path, key: str, co
         return kept if kept_outputs.give(project, tree, kept.outputs) else None
 
 
-def _set_apart(project: ProjectContext, tree: Path, made: list[str], *, from_changes: bool, from_checks: bool) -> None:
-    if from_changes:
-        _leave_out_of_changes(project, made)
-    if from_checks:
-        _separate(tree, made)
-
-
 def _is_kept(project: ProjectContext, tree: Path, done: SetupRecord, marked: read_marks.Marks, since: int) -> bool:
     """Keep what setup made for other trees. False where it belongs to this one."""
-    if any(_is_edited(tree / path, since) for path in marked):
-        return False
-    return kept_outputs.keep(project, tree, done.outputs, setup_record.text(done))
+    edited = any(_is_edited(tree / path, since) for path in marked)
+    return not edited and kept_outputs.keep(project, tree, done.outputs, setup_record.text(done))
 
 
 def _is_edited(path: Path, since: int) -> bool:
@@ -338,12 +335,6 @@ def _separate(tree: Path, outputs: Iterable[str]) -> None:
             continue
         if one.facts is not None and one.facts.st_nlink > 1 and not made.intersection(trees.above(one.path)):
             trees.remove(tree / one.path)
-
-
-def _remove(tree: Path, path: str) -> None:
-    """Nothing outside of the tree: a link may be where a folder was."""
-    if not kept_outputs.is_behind_link(tree, path):
-        trees.remove(tree / path)
 
 
 def _marks(tree: Path, paths: Iterable[str]) -> tuple[str, ...]:
