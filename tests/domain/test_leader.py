@@ -195,8 +195,8 @@ def test_a_briefing_names_only_as_many_open_epics_as_fit():
 
 
 def test_a_handover_comes_at_the_limit_or_after_a_compaction_and_never_in_a_turn_that_is_resumed():
-    for tokens, compacted, owes in itertools.product(
-        (0, HANDOVER_LIMIT - 1, HANDOVER_LIMIT), (False, True), (False, True)
-    ):
-        due = hands_over(tokens=tokens, compacted=compacted, owes=owes)
-        assert due == (not owes and (compacted or tokens >= HANDOVER_LIMIT))
+    limits = (0, HANDOVER_LIMIT - 1, HANDOVER_LIMIT)
+    yes_or_no = (False, True)
+    for tokens, compacted, called, owes in itertools.product(limits, yes_or_no, yes_or_no, yes_or_no):
+        due = hands_over(tokens=tokens, compacted=compacted, called=called, owes=owes)
+        assert due == (called and not owes and (compacted or tokens >= HANDOVER_LIMIT))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.leader.lessons import EndedTicket, FailedAttempt, effect, proposal, question, read_answer, scopes
+from legion.domain.leader.lessons import (
+    EndedTicket,
+    FailedAttempt,
+    LessonEffect,
+    effect,
+    proposal,
+    question,
+    read_answer,
+    retires,
+    scopes,
+)
 from legion.domain.notes import LESSONS_SHARE, SHARE, Note, NoteKind, fitting, format_for_agent
 
 FAILED = FailedAttempt(attempt=1, reason="checks failed:\n `make test`")
@@ -17,13 +27,18 @@ def lesson(id: int, text: str = "x", *, accepted: float | None = 1.0, **facts: o
 def test_a_proposal_says_what_failed_and_where_the_attempt_that_passed_differs():
     found = proposal("Add\nlogin", [FAILED, FailedAttempt(attempt=2, reason="review")], {"b/c.py", "a.py"}, ())
     assert found is not None
-    assert found.text == ('In "Add login", attempt 2 failed: review. The attempt that passed differs in a.py, b/c.py.')
+    assert found.text == (
+        'Where you change a.py, b/c.py, see to what was found before: "Add login" failed at attempt 2, review.'
+    )
+    checked = proposal("T", [FailedAttempt(attempt=1, reason="checks failed: `make test`")], {"a.py"}, ())
+    assert checked is not None
+    assert checked.text.startswith("Where you change a.py, run `make test` before you say that you are done: ")
     assert found.files == ("a.py", "b/**")
     declared = proposal("T", [FAILED], {f"f{n}.py" for n in range(6)}, ["src/**"])
     assert declared is not None
     assert declared.files == ("src/**",)
-    assert "attempt 1 failed: checks failed: `make test`." in declared.text
-    assert declared.text.endswith("f0.py, f1.py, f2.py, f3.py and 2 more.")
+    assert "failed at attempt 1, checks failed: `make test`." in declared.text
+    assert declared.text.startswith("Where you change f0.py, f1.py, f2.py, f3.py and 2 more, ")
 
 
 def test_without_a_failure_or_a_difference_nothing_is_proposed():
@@ -84,3 +99,21 @@ def test_an_effect_compares_tickets_with_it_and_those_that_it_fits_without():
     seen = effect(one, {4}, ended)
     assert (seen.carried, seen.attempts, seen.without, seen.attempts_without) == (1, 1.0, 2, 2.5)
     assert effect(one, (), []).attempts is None
+
+
+@pytest.mark.parametrize(
+    ("carried", "attempts", "without", "gone"),
+    [
+        (9, 3.0, 1.0, False),
+        (10, 3.0, 1.0, True),
+        (10, 1.5, 1.5, True),
+        (10, 1.4, 1.5, False),
+        (10, 1.0, None, False),
+        (10, 1.1, None, True),
+        (10, 1.0, 1.0, True),
+        (0, None, 2.0, False),
+    ],
+)
+def test_a_lesson_that_did_not_help_in_ten_tickets_retires(carried, attempts, without, gone):
+    seen = LessonEffect(carried=carried, attempts=attempts, without=3 if without else 0, attempts_without=without)
+    assert bool(retires(seen)) is gone

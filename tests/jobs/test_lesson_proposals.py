@@ -66,6 +66,31 @@ def test_a_landing_is_looked_at_once_also_if_nothing_came_of_it(board: Board):
     assert lessons(board) == [2]
 
 
+def test_a_lesson_that_ten_tickets_had_in_vain_retires_and_a_pinned_one_stays(board: Board):
+    with board.store.write() as tx:
+        kept, pinned = (
+            notes.add(tx, 1, NoteKind.LESSON, text, pinned=text == "Pinned.") for text in ("In vain.", "Pinned.")
+        )
+        for one in (kept, pinned):
+            notes.accept(tx, 1, one.id, by="root")
+    for place in range(1, 11):
+        with board.store.write() as tx:
+            notes.record_uses(tx, place, [kept, pinned])
+        assert len(lessons_of(board)) >= 2, "nine say nothing yet"
+        land_after_a_failure(board, place)
+        LessonProposals(board.context).look()
+    assert "In vain." not in lessons_of(board)
+    assert "Pinned." in lessons_of(board)
+    with board.store.read() as tx:
+        gone = notes.get(tx, 1, kept.id)
+    assert gone.outcome == "did not help: 2.0 attempts in 10 tickets with it"
+
+
+def lessons_of(board: Board) -> list[str]:
+    with board.store.read() as tx:
+        return [one.text for one in notes.lessons(tx, 1)]
+
+
 @attack(Attacker.AGENT, Door.MONEY)
 def test_a_reader_of_lessons_is_not_paid_from_a_spent_budget(board: Board):
     object.__setattr__(board.context, "settings", CurrentSettings(UserConfig(budgets=BudgetSettings(project_usd=1.0))))

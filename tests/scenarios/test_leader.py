@@ -97,24 +97,28 @@ def test_a_person_talks_to_a_leader_which_reads_dispatches_and_keeps_quiet_when_
 def test_a_full_conversation_is_put_aside_and_the_next_one_starts_from_rows(staff: Staff):
     here = staff.here
     staff.script("full", f'say = "I am full."\n{FULL}', filler=0)
+    staff.script("noted", f'say = "Noted."\n{FULL}', filler=0)
     staff.script("fresh", 'say = "I know what I promised."', filler=0)
     staff.hire("full", role="leader")
     staff.until_idle("full")
     here.told("notes", "add", "--kind", "promise", "Report on monday.")
     assert conversation(here, "full").tokens == 120_100
+    here.told("chat", "full", "-m", "rehearsal: noted. Anything else?")
+    assert conversation(here, "full").handovers == 0, "it is asked first to write down what its conversation holds"
     told = here.told("chat", "full", "-m", "rehearsal: fresh. What did you promise?")
     assert told == "I know what I promised.\n"
     page = conversation(here, "full")
     assert (page.handovers, page.tokens < 120_000) == (1, True)
     texts = said(staff, "full")
-    assert len(texts) == 2
+    assert len(texts) == 3
+    assert "record with legion-note what it holds" in texts[1]
     for words in (
         "Your earlier conversation was put aside",
         "promise: Report on monday.",
         "- you: I am full.",
         "Board:",
     ):
-        assert words in texts[1]
+        assert words in texts[2]
     assert len(staff.transcripts(page.leader.id if page.leader else "")) == 1
 
 
@@ -129,8 +133,8 @@ def test_a_ticket_that_failed_and_then_passed_proposes_a_lesson(staff: Staff):
     here.project.until_true(lambda: "Count the till" in here.told("lessons"))
     (lesson,) = json.loads(here.cli("lessons", "--json").stdout)["lessons"]
     assert lesson["text"] == (
-        'In "Count the till", attempt 1 failed: checks failed: `sh check.sh`. '
-        "The attempt that passed differs in till.txt."
+        "Where you change till.txt, run `sh check.sh` before you say that you are done: "
+        '"Count the till" failed at attempt 1, checks failed: `sh check.sh`.'
     )
     assert (lesson["proposed"], lesson["ticket"], lesson["files"], lesson["labels"]) == (
         True,
@@ -141,7 +145,7 @@ def test_a_ticket_that_failed_and_then_passed_proposes_a_lesson(staff: Staff):
     assert "is accepted" in here.told("lessons", "accept", str(lesson["id"]))
     later = here.project.dispatch("Again", 'cp "$LEGION_BRIEFING" told.txt', labels=["till"])
     here.project.until_settled(later)
-    assert f"differs in till.txt. (lesson {lesson['id']}, from ticket {ticket})" in (
+    assert f"checks failed: `sh check.sh`. (lesson {lesson['id']}, from ticket {ticket})" in (
         here.project.landed("told.txt") or ""
     )
     assert "1.0 attempts in 1 ticket" in here.told("usage", "--lessons")

@@ -14,6 +14,7 @@ import pytest
 from legion.config.files.user import UserConfig
 from legion.config.sections.claude import Answers, ClaudeSettings
 from legion.config.sections.standing import StandingSettings
+from legion.domain.agents.agent import Agent
 from legion.domain.leader.briefing import HANDOVER_LIMIT
 from legion.domain.questions import QuestionKind
 from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Start
@@ -22,6 +23,7 @@ from legion.jobs.leader import turn
 from legion.jobs.leader.notices import LeaderNotices
 from legion.store.board import goals, questions, tickets
 from legion.store.staff import agents, leaders, mail
+from legion.store.work import runs
 from legion.wire.agents import ReadConversation
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, NotFound
@@ -282,6 +284,49 @@ def test_the_hint_names_no_leader_that_another_project_has(tmp_path):
         empty.hire("leader")
         page = empty.person.conversation(ReadConversation(cwd=empty.cwd))
     assert page.hint.endswith(f"--role leader --name leader-{Path(empty.cwd).name}")
+
+
+def test_fifty_facts_over_five_handovers_are_kept_and_named(desk: Office):
+    """Each conversation grows beyond its limit within one turn, and is put aside only after it was asked to note."""
+    kim = leader(desk, "kim")
+    project = desk.context.project(1)
+    with desk.context.store.read() as tx:
+        this_run = next(run for run in runs.active(tx) if run.agent == agents.get(tx, kim.id).number)
+    told = [f"Fact {n}: the password of stage {n} has {n + 10} characters." for n in range(50)]
+    agent = row_of(desk, kim)
+    for place in range(5):
+        for delivered, asked in ((True, False), (False, True), (True, True)):
+            agent = turn.prepare(desk.context, project, agent, this_run)
+            assert handovers(desk, agent) == place, "nothing is put aside before the last call was read"
+            assert ("facts that the person" in turn.texts(desk.context, agent).resumed) is asked
+            if delivered and asked:
+                for text in told[10 * place : 10 * place + 10]:
+                    kim.use("legion-note", kind="fact", text=text)
+            with desk.context.store.write() as tx:
+                turn.record(tx, agent, delivered=delivered, size=ConversationSize(tokens=2 * HANDOVER_LIMIT))
+        agent = turn.prepare(desk.context, project, agent, this_run)
+        assert handovers(desk, agent) == place + 1
+        text = turn.texts(desk.context, agent).fresh
+    listed = {one.id: one.text for one in desk.person.notes(desk.cwd).notes if one.kind == "fact"}
+    assert list(listed.values()) == told
+    (rest,) = re.findall(r"- and ([\d, -]+): legion-note lists them", text)
+    named = {number for part in rest.split(", ") for number in spread(part)}
+    assert all(words in text or number in named for number, words in listed.items())
+
+
+def row_of(desk: Office, who: Employee) -> Agent:
+    with desk.context.store.read() as tx:
+        return agents.get(tx, who.id)
+
+
+def handovers(desk: Office, agent: Agent) -> int:
+    with desk.context.store.read() as tx:
+        return leaders.get(tx, agent.number).handovers
+
+
+def spread(part: str) -> range:
+    first, _, last = part.partition("-")
+    return range(int(first), int(last or first) + 1)
 
 
 EPIC = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

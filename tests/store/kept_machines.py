@@ -10,7 +10,7 @@ from legion.domain.tickets.ticket import State
 from legion.store.board import epics, goals, notes, receipts, tickets
 from legion.store.database import schema
 from legion.store.database.transactions import Transaction
-from legion.store.staff import agents, devices
+from legion.store.staff import agents, devices, leaders
 from legion.store.work import adoptions, machines, runs, takeovers, usage
 
 
@@ -108,6 +108,10 @@ def specification_stop(tx: Transaction) -> None:
     assert (plan.short, plan.stops, plan.depth) == (True, True, "3 points, 40 words")
 
 
+def last_call(tx: Transaction) -> None:
+    assert leaders.get(tx, 1).called
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
@@ -123,5 +127,6 @@ KEPT = {
     "last_readers": last_reader,
     "claims": claims,
     "specification_stops": specification_stop,
+    "last_calls": last_call,
 }
 """The latest steps, in their order."""

@@ -1,9 +1,9 @@
 """Notes: sentences that outlive a conversation. Their kind says who reads them.
 
-Decisions, promises and threads are for leaders: a decision stays open while it holds, a promise until it is kept, a
-thread until it is settled. Closing records how it ended. Memories and lessons are for the agents of tickets: one with
-patterns or labels is for tickets that declare such files or have such a label, one with neither is for all. A lesson
-was won from a failure, and counts once it is accepted.
+Decisions, promises, threads and facts are for leaders: a decision or fact stays open while it holds, a promise until it
+is kept, a thread until it is settled. Closing records how it ended. Memories and lessons are for the agents of tickets:
+one with patterns or labels is for tickets that declare such files or have such a label, one with neither is for all. A
+lesson was won from a failure, and counts once it is accepted.
 
 A briefing carries a fixed number of characters of them: pinned ones first, then those that fit the ticket best.
 """
@@ -20,8 +20,8 @@ from legion.domain.review.path_patterns import meet
 LONGEST = 300
 """Characters of a note for leaders."""
 LONGEST_FOR_AGENTS = 1000
-MOST = 60
-"""Open notes for leaders in one project: a briefing carries all of them."""
+MOST = 200
+"""Open notes for leaders in one project: a briefing carries those that fit, and names the others."""
 MOST_FOR_AGENTS = 500
 SHARE = 2400
 """Characters of notes in the briefing of a ticket."""
@@ -38,13 +38,15 @@ class NoteKind(Enum):
     """What the leader owes to the person or to an agent."""
     THREAD = "thread"
     """What was started and has no end yet."""
+    FACT = "fact"
+    """What the person or an agent reported to the leader, with its source."""
     MEMORY = "memory"
     """What agents of the project should know."""
     LESSON = "lesson"
     """What was won from a failure of `ticket`."""
 
 
-FOR_LEADERS = (NoteKind.PROMISE, NoteKind.THREAD, NoteKind.DECISION)
+FOR_LEADERS = (NoteKind.PROMISE, NoteKind.THREAD, NoteKind.DECISION, NoteKind.FACT)
 """In the order in which a leader reads them."""
 FOR_AGENTS = (NoteKind.MEMORY, NoteKind.LESSON)
 
@@ -88,7 +90,7 @@ class Note:
 
 
 def in_order(notes: Iterable[Note]) -> list[Note]:
-    """Promises first, then threads, then decisions; the oldest of each kind first."""
+    """By kind; the oldest of each kind first."""
     return sorted(notes, key=lambda note: (FOR_LEADERS.index(note.kind), note.id))
 
 

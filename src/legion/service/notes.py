@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from legion.domain.agents.agent import ROOT
 from legion.domain.errors import BadInput, NotFound, StateConflict
-from legion.domain.leader.lessons import EndedTicket, effect
+from legion.domain.leader.lessons import effect
 from legion.domain.notes import (
     FOR_AGENTS,
     FOR_LEADERS,
@@ -21,6 +21,7 @@ from legion.domain.notes import (
 )
 from legion.domain.projects import Project
 from legion.domain.review.path_patterns import glob_fault
+from legion.jobs.background.lesson_proposals import ended_tickets
 from legion.jobs.board import Board
 from legion.service.leader.roles import own_project
 from legion.service.projects import registry
@@ -34,8 +35,6 @@ from legion.wire.projects import Done
 from legion.wire.ticket_fields import label_fault
 
 _LONGEST_OUTCOME = 300
-_MOST_ENDED = 2000
-"""Ended tickets that the effect of a lesson is measured on, the last ones."""
 
 
 def listed(context: Board, caller: str, cwd: str | None, all: bool = False) -> Notes:
@@ -154,7 +153,7 @@ def _refuse_ticket(tx: ReadTransaction, project: Project, ticket: int | None) ->
 
 def _lines(tx: ReadTransaction, found: Sequence[Note]) -> list[NoteLine]:
     names = agents.names(tx)
-    ended = _ended(tx, found[0].project) if any(one.is_lesson and not one.proposed for one in found) else []
+    ended = ended_tickets(tx, found[0].project) if any(one.is_lesson and not one.proposed for one in found) else []
 
     def line(one: Note) -> NoteLine:
         seen = effect(one, notes.users(tx, one.id), ended) if one.is_lesson else None
@@ -172,14 +171,6 @@ def _lines(tx: ReadTransaction, found: Sequence[Note]) -> list[NoteLine]:
         )
 
     return [line(one) for one in found]
-
-
-def _ended(tx: ReadTransaction, project: int) -> list[EndedTicket]:
-    return [
-        EndedTicket(id=one.id, files=one.spec.files, labels=one.spec.labels, attempts=one.attempt)
-        for one in tickets.recent(tx, project, _MOST_ENDED)
-        if one.attempt > 0
-    ]
 
 
 def _from_record(first: dict[str, object]) -> Notes:

@@ -27,7 +27,7 @@ class _NoteScope:
 class AddNote(_NoteScope):
     text: str = described(REQUIRED, argument="TEXT", help="What is to be known.")
     kind: str = "decision"
-    """decision, promise or thread; a memory is always one."""
+    """decision, promise, thread or fact; a memory is always one."""
     cwd: str = ""
     """Any folder inside the project; a leader writes in its own."""
     ticket: int | None = described(None, least=1, help="The ticket that it is about, or that taught it.")
@@ -50,7 +50,7 @@ class CloseNote:
 class NoteLine(_NoteScope):
     id: int
     kind: str = "memory"
-    """decision, promise, thread, memory or lesson."""
+    """decision, promise, thread, fact, memory or lesson."""
     text: str
     author: str = ""
     """The name of the leader that wrote it, or `you`; empty: Legion proposed it."""

@@ -21,7 +21,7 @@ legion note add --kind promise 'The login is done on Friday.' --ticket 12
 legion note close 3 'It is.'"""
 _REMEMBER = "legion note remember 'Run make generate after every change of schema.sql' --files 'db/**'"
 _COLOURS = {"promise": Colour.YELLOW, "thread": Colour.CYAN}
-_KINDS = ("decision", "promise", "thread")
+_KINDS = ("decision", "promise", "thread", "fact")
 
 
 def _text(one: NoteLine) -> str:
@@ -58,17 +58,17 @@ _LESSON: Columns[NoteLine] = (
 )
 
 
-def _notes(found: Notes, width: int) -> list[Row]:
-    return listing(_NOTE, found.notes, width) or [row("No note is open: legion note add TEXT")]
+_NO_LESSON = "No lesson is known: one is proposed when a ticket lands after a failed attempt."
 
 
-def _memories(found: Memories, width: int) -> list[Row]:
-    return listing(_MEMORY, found.memories, width) or [row("Nothing is remembered: legion note remember TEXT")]
-
-
-def _lessons(found: Lessons, width: int) -> list[Row]:
-    nothing = "No lesson is known: one is proposed when a ticket lands after a failed attempt."
-    return listing(_LESSON, found.lessons, width) or [row(nothing)]
+def _rows(found: Notes | Memories | Lessons, width: int) -> list[Row]:
+    match found:
+        case Notes():
+            return listing(_NOTE, found.notes, width) or [row("No note is open: legion note add TEXT")]
+        case Memories():
+            return listing(_MEMORY, found.memories, width) or [row("Nothing is remembered: legion note remember TEXT")]
+        case _:
+            return listing(_LESSON, found.lessons, width) or [row(_NO_LESSON)]
 
 
 def _say_left_out(call: CommandCall, found: Memories) -> None:
@@ -98,7 +98,7 @@ def notes(call: CommandCall, words: tuple[str, ...], kind: str | None, ticket: i
     match words:
         case () | ("list",):
             found = call.legion().notes(call.cwd, everything)
-            call.show(Notes(notes=[one for one in found.notes if kind in (None, one.kind)]), _notes)
+            call.show(Notes(notes=[one for one in found.notes if kind in (None, one.kind)]), _rows)
         case ("add", text):
             given = {"text": text, "ticket": ticket}
             added = call.legion().add_note(filled(AddNote, given, call.cwd, kind=kind or _KINDS[0]))
@@ -120,7 +120,7 @@ def lessons(call: CommandCall, words: tuple[str, ...]) -> None:
     """
     match words:
         case () | ("list",):
-            call.show(call.legion().lessons(call.cwd), _lessons)
+            call.show(call.legion().lessons(call.cwd), _rows)
         case ("accept", number) if number.isdecimal():
             accepted = call.legion().accept_lesson(int(number), CloseNote(cwd=call.cwd))
             call.answer(accepted, lambda: [f"Lesson {number} is accepted: briefings carry it where it fits."])
@@ -133,5 +133,5 @@ def lessons(call: CommandCall, words: tuple[str, ...]) -> None:
 
 
 remember = row_command("remember", NoteRows.remember, _REMEMBER, says=_ids, then=_say_left_out)
-memories = row_command("memories", NoteRows.memories, "legion note memories", shows=_memories, then=_say_left_out)
+memories = row_command("memories", NoteRows.memories, "legion note memories", shows=_rows, then=_say_left_out)
 forget = row_command("forget", NoteRows.forget, "legion note forget 3")

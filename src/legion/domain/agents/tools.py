@@ -212,7 +212,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
     Tool.NOTE: Description(
         words="Record what must not be forgotten; or close a note; without both, list the open ones.",
         takes={
-            "kind": Parameter(kind="string", one_of=("decision", "promise", "thread")),
+            "kind": Parameter(kind="string", one_of=("decision", "promise", "thread", "fact")),
             "text": _text("one sentence"),
             "ticket": Parameter(kind="integer"),
             "close": Parameter(kind="integer", words="its number"),

@@ -85,7 +85,7 @@ _ANSWERS = """\
 Answer questions of agents with legion-answer where notes or the person settled it; leave all others to the person."""
 _LAST_CALL = """\
 Your conversation is full and is replaced soon. Before all else record with legion-note what it holds and your notes do
-not: what the person told you, decisions, promises, open threads."""
+not: facts that the person or an agent told you and who did, decisions, promises, open threads."""
 _EARLIER = """\
 Your earlier conversation was put aside. What you need of it is below and on the board; do not repeat what is done."""
 _RULES = """\
@@ -136,14 +136,14 @@ HANDOVER_LIMIT = 100_000
 _NEARLY = 0.8
 
 
-def last_call(tokens: int, limit: int) -> str:
+def last_call(*, tokens: int, compacted: bool, limit: int) -> str:
     """Above the digest of a turn that may be the last one of its conversation; empty before that."""
-    return f"{_LAST_CALL}\n\n" if tokens >= _NEARLY * limit else ""
+    return f"{_LAST_CALL}\n\n" if compacted or tokens >= _NEARLY * limit else ""
 
 
-def hands_over(*, tokens: int, compacted: bool, owes: bool, limit: int = HANDOVER_LIMIT) -> bool:
-    """`owes`: its last turn was cut off and is resumed, so its conversation is needed once more."""
-    return not owes and (compacted or tokens >= limit)
+def hands_over(*, tokens: int, compacted: bool, called: bool, owes: bool, limit: int = HANDOVER_LIMIT) -> bool:
+    """`called`: a turn of this conversation has read the last call. `owes`: its last turn is resumed."""
+    return called and not owes and (compacted or tokens >= limit)
 
 
 # Notices: which events give a leader a turn although no message waits for it. Most events do not.

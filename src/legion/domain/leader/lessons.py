@@ -20,6 +20,9 @@ _TITLE, _REASON = 60, 160
 _MOST_FILES, _MOST_SCOPES, _MOST_ASKED = 4, 4, 20
 _LESSON = 500
 """Characters of a reader's lesson."""
+_COMMAND = re.compile(r"checks failed:\s+`([^`]+)`")
+_USES = 10
+"""Tickets with a lesson after which one that did not help retires."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
@@ -48,9 +51,11 @@ def proposal(
     last = failures[-1]
     shown = sorted(differs)
     more = f" and {len(shown) - _MOST_FILES} more" if len(shown) > _MOST_FILES else ""
+    command = _COMMAND.search(last.reason)
+    do = f"run `{command[1]}` before you say that you are done" if command else "see to what was found before"
     text = (
-        f'In "{one_line(title, _TITLE)}", attempt {last.attempt} failed: {one_line(last.reason, _REASON)}. '
-        f"The attempt that passed differs in {', '.join(shown[:_MOST_FILES])}{more}."
+        f"Where you change {', '.join(shown[:_MOST_FILES])}{more}, {do}: "
+        f'"{one_line(title, _TITLE)}" failed at attempt {last.attempt}, {one_line(last.reason, _REASON)}.'
     )
     return ProposedLesson(text=text, files=tuple(declared) or scopes(differs))
 
@@ -125,6 +130,14 @@ def effect(lesson: Note, carried: Collection[int], ended: Iterable[EndedTicket])
     return LessonEffect(
         carried=len(having), attempts=_mean(having), without=len(lacking), attempts_without=_mean(lacking)
     )
+
+
+def retires(seen: LessonEffect) -> str:
+    """Why a lesson is closed: many tickets had it and took no fewer attempts than others. Empty: it stays."""
+    if seen.carried < _USES or seen.attempts is None or seen.attempts < (seen.attempts_without or 1.01):
+        return ""
+    others = f"; {seen.attempts_without:.1f} without it" if seen.attempts_without else ""
+    return f"did not help: {seen.attempts:.1f} attempts in {seen.carried} tickets with it{others}"
 
 
 def _mean(counts: Sequence[int]) -> float | None:

@@ -408,7 +408,7 @@ def estimate(
     if len(landed) < LEAST:
         return PlanEstimate()
     usd, seconds = median(one.usd for one in landed), median(one.seconds for one in landed)
-    chain = [key for key in longest_chain(draft) if not _checkpoints(draft)[key]]
+    chain = [key for key in longest_chain(draft) if key in {one.key for one in work}]
     rows = max(len(chain), -(-len(work) // max(1, parallel)))
     return PlanEstimate(
         usd=usd * len(work),
@@ -425,10 +425,6 @@ def budget_share(money: float, tickets: int, each: float | None) -> float:
     that something is left for planners and fixes. `each`: what one usually takes; None: unknown."""
     most = money / tickets / 2 if each is None else min(money / tickets, max(ROOM * each, LEAST_SHARE))
     return math.floor(100 * most) / 100
-
-
-def _checkpoints(draft: PlanDraft) -> Mapping[str, bool]:
-    return {one.key: one.checkpoint for one in draft.tickets}
 
 
 def _error(pairs: Sequence[tuple[float, float]]) -> float | None:

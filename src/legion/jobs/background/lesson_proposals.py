@@ -16,7 +16,16 @@ from functools import partial
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import LegionError
 from legion.domain.events import Event, EventKind
-from legion.domain.leader.lessons import FailedAttempt, ProposedLesson, proposal, question, read_answer
+from legion.domain.leader.lessons import (
+    EndedTicket,
+    FailedAttempt,
+    ProposedLesson,
+    effect,
+    proposal,
+    question,
+    read_answer,
+    retires,
+)
 from legion.domain.notes import LONGEST_FOR_AGENTS, MOST_FOR_AGENTS
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs import ask
@@ -24,6 +33,7 @@ from legion.jobs.context import Context
 from legion.jobs.supervise.usage import refuse_without_money
 from legion.store import events
 from legion.store.board import notes, tickets
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
 
 log = logging.getLogger(__name__)
@@ -60,6 +70,18 @@ class LessonProposals:
                     self._propose(id)
                 except LegionError as trouble:
                     log.warning("no lesson of ticket %s could be proposed: %s", id, trouble)
+        if landed:
+            self._retire(landed)
+
+    def _retire(self, landed: Collection[int]) -> None:
+        """Close the lessons of their projects that did not help. A pinned one is the person's to close."""
+        with self._context.store.write() as tx:
+            for project in {one.project for one in tickets.get_many(tx, landed)}:
+                known = [one for one in notes.lessons(tx, project) if not one.proposed and not one.pinned]
+                ended = ended_tickets(tx, project) if known else []
+                for one in known:
+                    if why := retires(effect(one, notes.users(tx, one.id), ended)):
+                        notes.close(tx, project, one.id, by="", outcome=why)
 
     def _propose(self, id: int) -> None:
         with self._context.store.read() as tx:
@@ -133,6 +155,15 @@ class LessonProposals:
         hub = self._context.project(ticket.project).hub
         own = {one.path for one in hub.changed_files(ticket.change.base, ticket.change.commit)}
         return frozenset(one.path for one in hub.changed_files(before[-1], ticket.change.commit)) & own
+
+
+def ended_tickets(tx: ReadTransaction, project: int, most: int = 2000) -> list[EndedTicket]:
+    """The last ones: the effect of a lesson is measured on them."""
+    return [
+        EndedTicket(id=one.id, files=one.spec.files, labels=one.spec.labels, attempts=one.attempt)
+        for one in tickets.recent(tx, project, most)
+        if one.attempt > 0
+    ]
 
 
 def _is_landing(event: Event) -> bool:

@@ -35,10 +35,10 @@ def prepare(context: Board, project: ProjectContext, agent: Agent, this_run: Run
         state = leaders.get(tx, agent.number)
         target = projects.get(tx, agent.project).target
     limit = context.user.standing.handover_tokens
-    if hands_over(tokens=state.tokens, compacted=state.compacted, owes=agent.owes, limit=limit):
+    if hands_over(tokens=state.tokens, compacted=state.compacted, called=state.called, owes=agent.owes, limit=limit):
         registry.default().put_aside(project.agents / this_run.seat, agent.id)
         with context.store.write() as tx:
-            leaders.change(tx, agent.number, tokens=0, compacted=0, handovers=state.handovers + 1)
+            leaders.change(tx, agent.number, tokens=0, compacted=0, called=0, handovers=state.handovers + 1)
     if agent.base != target:
         seat = this_run.seat
         tree = project.hub.tree_of(target)
@@ -58,10 +58,12 @@ def texts(context: Board, agent: Agent) -> LeaderTexts:
         everything = facts.board(context, tx, agent, since=since, fresh=True)
         known = facts.known(tx, agent, earlier=state.seen > 0)
         allowed = facts.rights(context, tx, agent)
-        leaders.change(tx, agent.number, shown=last)
+        limit = context.user.standing.handover_tokens
+        call = briefing.last_call(tokens=state.tokens, compacted=state.compacted, limit=limit)
+        leaders.change(tx, agent.number, shown=last, called=int(bool(call)))
     return LeaderTexts(
         fresh=f"{briefing.briefing(known)}\n\n{digest(everything)}",
-        resumed=briefing.last_call(state.tokens, context.user.standing.handover_tokens) + digest(new),
+        resumed=call + digest(new),
         rules=briefing.rules(allowed),
     )
 
@@ -74,4 +76,5 @@ def record(tx: Transaction, agent: Agent, *, delivered: bool, size: Conversation
     """At the end of a turn."""
     state = leaders.get(tx, agent.number)
     seen = state.shown if delivered else state.seen
-    leaders.change(tx, agent.number, seen=seen, tokens=size.tokens, compacted=int(size.compacted))
+    called = int(state.called and delivered)
+    leaders.change(tx, agent.number, seen=seen, tokens=size.tokens, compacted=int(size.compacted), called=called)

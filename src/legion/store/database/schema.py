@@ -309,7 +309,7 @@ agents = Table(
     Column("delegates", Flag, nullable=False),
     Column("driver", Text, nullable=False),
     *(Column(name, Integer, nullable=False, server_default="0") for name in ("seen", "shown", "noticed", "tokens")),
-    Column("compacted", Flag, nullable=False, server_default="0"),
+    *(Column(name, Flag, nullable=False, server_default="0") for name in ("compacted", "called")),
     Column("handovers", Integer, nullable=False, server_default="0"),
 )
 

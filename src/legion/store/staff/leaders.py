@@ -24,6 +24,8 @@ class LeaderState:
     """The size of its conversation after the last turn."""
     compacted: bool = False
     """Its program compacted the conversation by itself."""
+    called: bool = False
+    """It was asked to write down what its conversation holds."""
     handovers: int = 0
 
 
