@@ -14,7 +14,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from legion.api import app as api
 from legion.api.guard import Guard
-from legion.api.route_table import GuardedRoute, RouteTable
+from legion.api.routes import GuardedRoute, RouteTable
 from legion.service.entry.callers import PLUGIN_PREFIX
 from legion.wire.operations import OPERATIONS
 from legion.wire.orchestrate import OrchestrateOperations

@@ -17,9 +17,8 @@ from starlette.routing import compile_path
 from legion.api import machines
 from legion.api.machines import MachineIdentity, MachineRoute
 from legion.domain.agents.tools import Tool
-from legion.gateway.access.admission import ROUTES, route_of
-from legion.gateway.access.answers import Refused
-from legion.jobs.machines.relayed import RelayDoor
+from legion.gateway.access.admission import ROUTES, Refused, route_of
+from legion.jobs.machines.travel import RelayDoor
 from legion.service.machines.dial_in import DialIn
 from tests.machines.heads import Head
 from tests.support.attacks import Attacker, Door, attack

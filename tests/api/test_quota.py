@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from legion.api import long_polls
 from legion.api.app import make_app
 from legion.api.bodies import BodyLimits, IncomingBody
 from legion.api.guard import Guard
 from legion.api.machines import make_machine_app
 from legion.api.problems import GuardRefusal
-from legion.api.quota import Quota, QuotaFull
+from legion.api.quota import MOST_OF_ONE, Quota, QuotaFull
 from legion.service.entry.callers import CallerRegistry
 from legion.service.machines.dial_in import DialIn
-from legion.service.use_case import Caller
+from legion.service.plain_operations import Caller
 from legion.wire.agents import ToolAnswer, ToolCall
 from tests.api.serving import TOKEN, Served
 from tests.support.attacks import Attacker, Door, attack
@@ -60,7 +59,7 @@ def test_an_agent_that_waits_everywhere_keeps_nobody_else_from_waiting(served: S
     served.board.put(1, state="working")
     token = served.board.token_of_agent()[1]
     with ExitStack() as ends, ThreadPoolExecutor(1) as pool:
-        lines = [waits(served, token) for _ in range(long_polls.MOST_OF_ONE)]
+        lines = [waits(served, token) for _ in range(MOST_OF_ONE)]
         for line in lines:
             ends.callback(line.close)
             assert served.board.news.waiting.acquire(timeout=20)

@@ -11,7 +11,7 @@ from websockets.exceptions import InvalidStatus
 
 from legion.api import devices, terminals
 from legion.api.events import HEARTBEAT
-from legion.api.long_polls import Waiters
+from legion.api.quota import Waiters
 from legion.domain.devices import Device
 from legion.wire.web import RevokeDevice
 from tests.api.serving import Served

@@ -13,7 +13,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # it ships no types
 
 from legion import __version__
-from legion.cli.machines.invite import service_of
+from legion.cli.machines.command import service_of
 from legion.system.supervisors import (
     MAC_HOME,
     REMOVED_EXIT,

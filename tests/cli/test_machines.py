@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.cli.machines.invite import machine_folder
+from legion.cli.machines.command import machine_folder
 from legion.domain.machines.machine import PROTOCOL, CommandKind, Machine, PlacementState
 from legion.store.work import machines, runs
 from tests.cli.conftest import Ended

@@ -20,13 +20,13 @@ from legion.cli.base.output import (
     cut,
     duration,
     fine_duration,
+    progress,
     sanitize,
     sanitize_lines,
     size,
     width,
     wrap,
 )
-from legion.cli.base.progress import progress
 
 HOSTILE = st.one_of(
     st.text(), st.text(alphabet="\x1b[]0;31mA\x07\\\x9b\x9d\n\r\t\u202e\u2066\u200d🎉漢é\ufe0f", max_size=200)

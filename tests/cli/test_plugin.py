@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.cli.plugin import place as places
-from legion.cli.plugin.files import LegionProgram, commands, plugin_files
-from legion.cli.plugin.place import PluginPlace, with_line, without_line
+from legion.cli.plugin.place import LegionProgram, PluginPlace, commands, plugin_files, with_line, without_line
 from legion.wire.errors import BadInput
 
 PROGRAM = LegionProgram(argv=("/opt/my legion/legion", "--data-dir", "/d"))

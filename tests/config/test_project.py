@@ -11,7 +11,7 @@ from legion.config.files import project, user
 from legion.config.files.project import DEFAULTS, flatten, hash_of, parse
 from legion.domain.checks import Check
 from legion.domain.errors import BadInput
-from legion.domain.landing.bisect import LandingMode
+from legion.domain.landing.queue import LandingMode
 
 WHOLE = """\
 [setup]

@@ -8,7 +8,7 @@ from legion.config.explain import explain
 from legion.config.files import project
 from legion.config.files.user import DEFAULTS, DriverSettings, flatten, load, parse, worktrees_folder
 from legion.config.sections.machine import NetworkMode, SandboxMode
-from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents.agent import ExtraRight
 from legion.domain.errors import BadInput, NotFound
 
 WHOLE = """\

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from legion.conversations.conversation import plain
 from legion.conversations.index import expression
-from legion.conversations.plain_text import plain
 
 
 @pytest.mark.parametrize(

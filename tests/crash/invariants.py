@@ -17,7 +17,7 @@ import psutil
 from legion.config.files.project import parse
 from legion.domain.agents.teams import RolePart
 from legion.domain.checks import CheckResult
-from legion.domain.landing.bisect import LandingIntent
+from legion.domain.landing.queue import LandingIntent
 from legion.domain.projects import Project
 from legion.domain.review.verdicts import ReviewRequest, Ruling
 from legion.domain.runs import Outcome, Run

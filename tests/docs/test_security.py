@@ -7,7 +7,7 @@ import re
 from legion.api import app, machines
 from legion.domain.agents.tools import Tool
 from legion.gateway.access.admission import ROUTES
-from legion.jobs.machines.relayed import RelayDoor
+from legion.jobs.machines.travel import RelayDoor
 from legion.wire.table import IDENTITIES, OpenTo
 from tests.support.codebase import ROOT
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.checks import Check, CheckResult, Receipt, missing
-from legion.domain.landing.bisect import BisectProbe, BisectState, probes, with_results
-from legion.domain.landing.queue import room_after
+from legion.domain.landing.queue import BisectProbe, BisectState, probes, room_after, with_results
 from tests.support.sampling import sampled
 
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from legion.domain.review.conflict_markers import marked, may_hold
+from legion.domain.review.additions import marked, may_hold
 from legion.domain.review.diffs import DiffLine, FileDiff, Hunk
 
 OPENS, MIDDLE, CLOSES = "<<<<<<< HEAD", "=======", ">>>>>>> feature"

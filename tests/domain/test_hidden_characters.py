@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from legion.domain.review import diffs
-from legion.domain.review.hidden_characters import hidden_characters, warning
+from legion.domain.review.additions import hidden_characters, warning
 
 
 def found(*lines: str) -> list[tuple[str, int, str]]:

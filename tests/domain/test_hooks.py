@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.hooks import HookKind, HookResult, judge
+from legion.domain.checks import HookKind, HookResult, judge
 
 
 def test_only_exit_code_2_sends_back_and_a_crash_or_the_time_limit_decides_nothing():

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import itertools
 
-from legion.domain.agents.idle_claims import MOST_REMINDERS, PATIENCE, REMINDER, IdleStep, idle_step, question, reminder
+from legion.domain.scheduling.after_turn import (
+    MOST_REMINDERS,
+    PATIENCE,
+    REMINDER,
+    IdleStep,
+    idle_step,
+    question,
+    reminder,
+)
 
 
 def test_every_combination():

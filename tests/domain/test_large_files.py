@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from legion.domain.review.large_files import LargeFile, too_large
+from legion.domain.review.additions import LargeFile, too_large
 
 MEGABYTE = 1 << 20
 

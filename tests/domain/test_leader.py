@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from legion.domain.agents.agent import ROOT, Agent, Planning, Rights
-from legion.domain.agents.leaders import is_leader, own_tools
+from legion.domain.agents.agent import ROOT, Agent, Planning, Rights, is_leader, own_tools
 from legion.domain.agents.tools import DESCRIPTIONS, Tool, of_agent
 from legion.domain.events import Event, EventKind
 from legion.domain.leader.briefing import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.watchdog.observation import NO_PROCESSES, Observation, ProcessLoad, felt, looked, worth_keeping
+from legion.domain.watchdog.activity import NO_PROCESSES, Observation, ProcessLoad, felt, looked, worth_keeping
 
 
 def load(cpu: float = 1.0, bytes: int = 10, processes: str = "p") -> ProcessLoad:

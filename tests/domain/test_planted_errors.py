@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.review.planted_errors import PLANTED, breaks_at_run_time, breaks_when_read
+from legion.domain.review.trial import PLANTED, breaks_at_run_time, breaks_when_read
 
 PYTHON = (
     "",

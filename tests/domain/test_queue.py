@@ -8,9 +8,9 @@ from itertools import permutations, product
 
 import pytest
 
-from legion.domain.landing.bisect import LandingIntent
 from legion.domain.landing.queue import (
     PATIENCE,
+    LandingIntent,
     QueueEntry,
     QueueGoal,
     moved,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from legion.domain.landing.revert_proof import new_tests, revertable_hunks
 from legion.domain.review import diffs
+from legion.domain.review.weakened_tests import new_tests, revertable_hunks
 
 CHANGE = """\
 diff --git a/docs/a.md b/docs/a.md

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from legion.domain.errors import BadInput
-from legion.domain.tickets.rewinds import RewindMoment, kept, moment
+from legion.domain.runs import RewindMoment, kept, moment
 
 Line = tuple[int, str, Mapping[str, object]]
 

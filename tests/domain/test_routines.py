@@ -11,8 +11,19 @@ from hypothesis import strategies as st
 
 from legion.domain.errors import BadInput
 from legion.domain.events import Event, EventKind
-from legion.domain.routines.routine import FailedCount, Routine, is_failed_attempt, reason
-from legion.domain.routines.schedule import AtInterval, AtTime, OnEvent, Trigger, due, next_after, parse
+from legion.domain.routines import (
+    AtInterval,
+    AtTime,
+    FailedCount,
+    OnEvent,
+    Routine,
+    Trigger,
+    due,
+    is_failed_attempt,
+    next_after,
+    parse,
+    reason,
+)
 
 BERLIN = ZoneInfo("Europe/Berlin")
 """The clock goes from 2:00 to 3:00 on 2026-03-29, and from 3:00 back to 2:00 on 2026-10-25."""

@@ -7,8 +7,8 @@ import string
 
 import pytest
 
+from legion.domain.review.additions import SecretFound, secrets_in
 from legion.domain.review.diffs import DiffLine, FileDiff, Hunk
-from legion.domain.review.secrets import SecretFound, secrets_in
 
 DRAW = random.Random(7)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain import shell
+from legion.domain import projects
 
 
 def test_only_listed_variables_count():
@@ -14,12 +14,12 @@ def test_only_listed_variables_count():
         "NVM_DIR": "/me/.nvm",
         "AWS_SECRET_ACCESS_KEY": "x",
     }
-    assert shell.chosen(given) == {name: given[name] for name in ("PATH", "HTTPS_PROXY", "NVM_DIR")}
-    assert not {name for name in shell.NAMES if "TOKEN" in name or "KEY" in name or "INDEX" in name}
+    assert projects.chosen(given) == {name: given[name] for name in ("PATH", "HTTPS_PROXY", "NVM_DIR")}
+    assert not {name for name in projects.NAMES if "TOKEN" in name or "KEY" in name or "INDEX" in name}
 
 
 def test_values_are_one_short_line():
-    assert shell.chosen({"PATH": "/a\n/b", "HTTP_PROXY": "x" * 20_000, "JAVA_HOME": ""}) == {}
+    assert projects.chosen({"PATH": "/a\n/b", "HTTP_PROXY": "x" * 20_000, "JAVA_HOME": ""}) == {}
 
 
 @pytest.mark.parametrize(
@@ -33,16 +33,16 @@ def test_values_are_one_short_line():
 )
 def test_a_proxy_counts_without_user_and_password(given: str, kept: str):
     variables = {"HTTPS_PROXY": given, "all_proxy": given}
-    assert shell.chosen(variables) == {"HTTPS_PROXY": kept, "all_proxy": kept}
-    assert shell.with_password(variables) == (("HTTPS_PROXY", "all_proxy") if given != kept else ())
+    assert projects.chosen(variables) == {"HTTPS_PROXY": kept, "all_proxy": kept}
+    assert projects.with_password(variables) == (("HTTPS_PROXY", "all_proxy") if given != kept else ())
 
 
 def test_a_proxy_is_not_used_for_this_machine():
-    got = shell.for_programs({"https_proxy": "http://proxy", "NO_PROXY": "corp.example,localhost"})
+    got = projects.for_programs({"https_proxy": "http://proxy", "NO_PROXY": "corp.example,localhost"})
     assert got["no_proxy"] == got["NO_PROXY"] == "corp.example,localhost,127.0.0.1,::1"
-    assert shell.for_programs({"PATH": "/usr/bin"}) == {"PATH": "/usr/bin"}
+    assert projects.for_programs({"PATH": "/usr/bin"}) == {"PATH": "/usr/bin"}
 
 
 def test_a_variable_that_one_of_both_lacks_is_a_difference():
-    assert shell.different({"PATH": "/a", "HTTP_PROXY": "x"}, {"PATH": "/b"}) == ("PATH", "HTTP_PROXY")
-    assert shell.different({"PATH": "/a"}, {"PATH": "/a"}) == ()
+    assert projects.different({"PATH": "/a", "HTTP_PROXY": "x"}, {"PATH": "/b"}) == ("PATH", "HTTP_PROXY")
+    assert projects.different({"PATH": "/a"}, {"PATH": "/a"}) == ()

@@ -12,8 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from legion.demo.forge.app import HostedApp
-from legion.demo.forge.server import StandIn
+from legion.demo.forge.server import HostedApp, StandIn
 from legion.forge import github
 from legion.forge.app_tokens import AppTokens
 from legion.forge.errors import ForgeRefused

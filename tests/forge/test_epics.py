@@ -20,7 +20,7 @@ from legion.service.tickets.actions import drop
 from legion.service.tickets.dispatch import dispatch
 from legion.service.views import epic as views
 from legion.store import epic_sessions
-from legion.store.board import epics, goals, projects, tickets
+from legion.store.board import goals, projects, tickets
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.errors import BadInput, NotFound, StateConflict
 from legion.wire.forge import AssignIssues
@@ -256,4 +256,4 @@ def test_an_epic_with_a_branch_is_dispatched_alone_and_keeps_its_budget(alone: D
     send(alone, "Tables")
     assert views.set_budget(alone.context, EpicBudget(cwd=alone.cwd, epic="v2", usd=5)).budget == 5
     with alone.store.read() as tx:
-        assert epics.budgets(tx) == {(1, "v2"): 5.0, (2, "v2"): 5.0}
+        assert epic_sessions.budgets(tx) == {(1, "v2"): 5.0, (2, "v2"): 5.0}

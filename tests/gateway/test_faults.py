@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from legion.gateway.access.provider import ProviderDialect
-from legion.gateway.dialects.collect import collect_answer, events_of
+from legion.gateway.dialects.common import collect_answer, events_of
 from legion.gateway.dialects.messages import AnswerFailed, ModelAnswer, RequestInfo, StopReason, TextPart
 from legion.gateway.dialects.registry import Dialect, writer
 from tests.gateway.dialects.bodies import CLAUDE_CODE

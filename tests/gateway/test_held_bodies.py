@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.gateway.access.answers import Refused
+from legion.gateway.access.admission import Refused
 from legion.gateway.http.server import HeldBodies
 from tests.support.attacks import Attacker, Door, attack
 

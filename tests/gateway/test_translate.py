@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from legion.gateway.access.provider import KeyFrom, KeySource, KeyStyle, ProviderDialect
-from legion.gateway.dialects.collect import collect_answer
+from legion.gateway.dialects.common import collect_answer
 from legion.gateway.dialects.messages import AnswerFailed, RequestInfo, TextPart
 from legion.gateway.dialects.registry import PROVIDER_DIALECTS, Dialect, StreamReader
 from tests.gateway.dialects.bodies import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.landing.bisect import LandingMode
+from legion.domain.landing.queue import LandingMode
 from legion.git.hub.objects import write_commit
 from legion.git.hub.repository import Hub
 from legion.git.merge.candidates import MergeCandidate, MergeConflict, attribute_tree, merge, merge_person

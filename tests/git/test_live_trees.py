@@ -18,13 +18,12 @@ from legion.drivers.claude import transcript
 from legion.drivers.tree_states import StateRecorder, StateStore
 from legion.git.core.errors import TreeUnreadable
 from legion.git.hub.incoming import agent_commits, is_at, new_commits
-from legion.git.hub.unfinished import unfinished
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.git.trees import setup_changes
 from legion.git.trees.live import LiveTree, Quarantine
 from legion.git.trees.obstacles import obstacles, remove_pipes
 from legion.git.trees.snapshots import look
-from legion.git.trees.unsaved import kept_out, unsaved
+from legion.git.trees.unsaved import kept_out, unfinished, unsaved
 from legion.jobs.workspace import quota
 from legion.runner.sandbox import Sandbox, wrap
 from legion.system import safe_files, trees

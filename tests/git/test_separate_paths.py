@@ -11,7 +11,7 @@ import pytest
 from legion.git.core.history import TreeEntry
 from legion.git.hub.objects import write_commit, write_tree
 from legion.git.hub.repository import Hub
-from legion.git.merge.separate_paths import common_commit, merge_separate
+from legion.git.merge.partial_trees import common_commit, merge_separate
 from tests.git.making import AGENT, WHEN, Grounds
 
 PATHS = ("a", "b", "d/x", "d/y", "d/e/z", "f/x")

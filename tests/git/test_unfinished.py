@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.git.hub.unfinished import GitOperation, unfinished
+from legion.git.trees.unsaved import GitOperation, unfinished
 from tests.git.making import Grounds, Person
 
 

@@ -44,7 +44,6 @@ NOUNS = {
     "incoming.py": "an adjective: commits that come in",
     "listing.py": "a list that is shown",
     "routing.py": "the field's word for choosing a destination",
-    "standing.py": "the section [standing] of the settings",
 }
 """A file is named after a thing. These names end in -ing and are things."""
 

@@ -23,7 +23,7 @@ OTHER_TREES = {
     "git/merge/prediction.py": "the same folder",
     "git/person/adopted.py": "a checkout of the person's, where no agent of Legion is",
     "git/person/inspect.py": "the person's repository",
-    "git/person/scratch.py": "a folder that was just made",
+    "git/person/branches.py": "a folder that was just made",
 }
 STILL_TREES = {"git/trees/pool.py", "git/trees/check_trees.py", "git/trees/ignore_rules.py"}
 """Each of them makes the folder itself. What is handed a folder, such as setup, cannot know who wrote there."""

@@ -10,7 +10,7 @@ import pytest
 
 from legion.config.files.user import CurrentSettings, UserConfig
 from legion.config.sections.evidence import ProtectionSettings
-from legion.domain.review.hidden_characters import HiddenCharacter
+from legion.domain.review.additions import HiddenCharacter
 from legion.domain.tickets.ticket import Change, Park, Ticket
 from legion.jobs.checks import approvals
 from legion.jobs.context import Context

@@ -13,7 +13,7 @@ from legion.config.files.user import CurrentSettings
 from legion.config.sections.evidence import Acceptance, AcceptanceNetwork
 from legion.config.sections.machine import NetworkMode, SandboxSettings
 from legion.domain.checks import CheckResult
-from legion.jobs.checks import execution, held_out
+from legion.jobs.checks import candidates, execution
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.support.repository import Repository
@@ -53,7 +53,7 @@ def run_acceptance(
         object.__setattr__(board.context, "settings", CurrentSettings(user))
         ticket = board.put(1, acceptance=["answer"])
         project = board.context.project(1)
-        tested = execution.test(board.context, project, project.target, held_out.wanted(board.context, ticket))
+        tested = execution.test(board.context, project, project.target, candidates.wanted(board.context, ticket))
         return tested.receipts[-1].verdict is CheckResult.GREEN
     finally:
         board.context.launcher.close()

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import update
 
 from legion.domain.agents.agent import ROOT, STANDING, Agent
-from legion.domain.agents.idle_claims import MOST_REMINDERS, PATIENCE
 from legion.domain.agents.mail import Delivery, Message
 from legion.domain.questions import LEAVE, RELEASE, Question
 from legion.domain.runs import Outcome
+from legion.domain.scheduling.after_turn import MOST_REMINDERS, PATIENCE
 from legion.domain.tickets.ticket import State
 from legion.jobs.background import housekeeping
 from legion.jobs.turn import claimed_tickets

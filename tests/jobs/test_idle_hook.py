@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from legion.config.files.user import CurrentSettings
-from legion.config.sections.notifications import HookSettings
+from legion.config.sections.limits import HookSettings
 from legion.domain.agents.agent import ROOT
 from legion.domain.runs import Outcome
 from legion.service.agents import hire as hiring

@@ -13,7 +13,7 @@ import pytest
 from legion.domain.errors import NotFound
 from legion.domain.events import EventKind
 from legion.domain.machines.machine import LeaseTimes
-from legion.jobs.background.epic_landings import EpicLandings
+from legion.jobs.background.lesson_proposals import EpicLandings
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.loop import BackgroundLoop
 from legion.jobs.machine_runs.ends import Reaper

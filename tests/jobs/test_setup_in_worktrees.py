@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from legion.git.trees.snapshots import look
-from legion.jobs.workspace import sandbox, save, setup, setup_record
+from legion.jobs.workspace import kept_outputs, sandbox, save, setup
 from tests.jobs.test_check_setup import SETUP, Ground, Make, make
 from tests.support.attacks import Attacker, Door, attack
 
@@ -79,7 +79,7 @@ def test_what_setup_makes_in_a_later_attempt_is_no_change(make: Make):
     tree.setup()
     assert (tree.path / "made/x").exists()
     context, project = tree.ground.board.context, tree.ground.project
-    edited = [edit.path for edit in setup_record.edited(project, tree.path)]
+    edited = [edit.path for edit in kept_outputs.edited(project, tree.path)]
     assert edited == ["value.txt"]
     assert change(tree) - set(edited) == {"own/work.txt", "deps.txt", "setup.sh"}
     assert b"made" not in (project.hub.path / "info/exclude").read_bytes()

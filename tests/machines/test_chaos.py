@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.demo.machines.link_state import LOSSY, ONLY_DOWN, ONLY_UP, SLOW
+from legion.demo.machines.link_process import LOSSY, ONLY_DOWN, ONLY_UP, SLOW
 from legion.rehearsal.protocol.log import RequestKind
 from legion.wire.providers import AddProvider
 from tests.machines.fleet import LABEL, Fleet, fleet

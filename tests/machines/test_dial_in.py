@@ -23,8 +23,7 @@ from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.part import MachinePart
 from legion.jobs.workspace import quota
 from legion.jobs.workspace.quota import QuotaExceeded
-from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, NotAMachine, OffsetGap, OutOfDate
-from legion.machine.link import HeadLink
+from legion.machine.link import Fenced, HeadLink, HeadRefused, HeadUnreachable, NotAMachine, OffsetGap, OutOfDate
 from legion.machine.membership import join
 from legion.machine.mirror import Mirrors
 from legion.service.machines import steer

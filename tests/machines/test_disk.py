@@ -20,13 +20,13 @@ from legion.domain.runs import Run
 from legion.jobs.machine_runs import placements
 from legion.jobs.machine_runs.ends import Reaper
 from legion.jobs.workspace.quota import QuotaExceeded
-from legion.machine.errors import HeadRefused
+from legion.machine.link import HeadRefused
 from legion.service.machines import listing, steer
 from legion.service.machines.listing import machine_list
 from legion.store import events
 from legion.store.work import machines
-from legion.system import disk
-from legion.system.disk import DiskReserve
+from legion.system import capacity
+from legion.system.capacity import DiskReserve
 from tests.machines.heads import Head, beat
 from tests.machines.test_dial_in import of
 from tests.machines.workers import WorkerProcess, machine_house
@@ -72,7 +72,7 @@ def test_a_machine_with_a_full_disk_takes_nothing_and_says_so(head: Head):
 
 
 def test_a_head_with_a_full_disk_starts_nothing(head: Head):
-    free = disk.free_mb(head.board.data.root)
+    free = capacity.free_mb(head.board.data.root)
     config = UserConfig(environment=PersonalEnvironment(free_mb=free + 10_000))
     context = replace(head.board.context, settings=CurrentSettings(config))
     with head.board.store.read() as tx:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.demo.machines.link_state import CUT, LOSSY, ONLY_DOWN, ONLY_UP, SLOW, LinkState
+from legion.demo.machines.link_process import CUT, LOSSY, ONLY_DOWN, ONLY_UP, SLOW, LinkState
 from tests.machines.fleet import LABEL, Fleet, fleet
 from tests.support.gates import Gate
 from tests.support.legion import Project, new

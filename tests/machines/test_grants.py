@@ -18,8 +18,7 @@ from legion.jobs.machine_runs import beats
 from legion.jobs.machines.engine import RunKey
 from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.part import MachinePart
-from legion.machine.errors import HeadUnreachable
-from legion.machine.link import HeadLink
+from legion.machine.link import HeadLink, HeadUnreachable
 from legion.store.work import machines
 from legion.system.crash import Point
 from tests.machines.heads import EmptyEngine, Head, beat, killed_at

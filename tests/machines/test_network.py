@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from legion.demo.machines.link_state import GOOD, LOSSY, ONLY_DOWN, ONLY_UP, SLOW, Flow, LinkState
+from legion.demo.machines.link_process import GOOD, LOSSY, ONLY_DOWN, ONLY_UP, SLOW, Flow, LinkState
 from legion.demo.machines.play import BadLink
 from tests.machines.network import needs_namespaces, network
 

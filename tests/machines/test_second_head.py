@@ -16,11 +16,10 @@ from sqlalchemy import delete, insert
 from legion.daemon.machine_server import serve_machines
 from legion.jobs.context import Context
 from legion.jobs.machines.head_addresses import HeadAddresses
-from legion.jobs.machines.relayed import RelayDoor
-from legion.machine.errors import HeadUnreachable
-from legion.machine.link import HeadLink
+from legion.jobs.machines.travel import RelayDoor
+from legion.machine.link import HeadLink, HeadUnreachable
 from legion.machine.membership import known_heads, remember_heads
-from legion.service.machines.second_head import SecondHead
+from legion.service.machines.dial_in import SecondHead
 from legion.store.database import schema
 from legion.store.database.transactions import Store, sqlite_url
 from legion.store.staff import tokens

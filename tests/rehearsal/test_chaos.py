@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.rehearsal.play.chaos import ModelChaos
+from legion.rehearsal.play.player import ModelChaos
 from legion.rehearsal.script.script import ScriptedTrouble, Step
 
 STEP = Step(say="Done.")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from legion.rehearsal.errors import BadScript
 from legion.rehearsal.script.parser import read, read_all
 from legion.rehearsal.script.script import (
+    BadScript,
     Drop,
     ScriptedCall,
     ScriptedLimit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from legion.rehearsal.protocol.prompt_cache import CachedTokens, PromptCache
+from legion.rehearsal.play.player import CachedTokens, PromptCache
 
 LONG = "x" * 400
 

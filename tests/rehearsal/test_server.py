@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from legion.rehearsal.errors import RehearsalNotStarted
 from legion.rehearsal.process import start
 from legion.rehearsal.protocol.log import RequestKind
+from legion.rehearsal.script.script import RehearsalNotStarted
 from tests.rehearsal.program import ask, model, result, text_block, use, user
 from tests.support.codebase import ROOT
 

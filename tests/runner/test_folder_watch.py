@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.system.folder_watch import watch
+from legion.system.loops import watch
 
 PATIENCE = 30.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from legion.domain.watchdog.observation import ProcessLoad
+from legion.domain.watchdog.activity import ProcessLoad
 from legion.runner import load
 from legion.runner.journal import read_journal
 from legion.runner.load import RootProcesses

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from legion.config.files.user import UserConfig, parse
-from legion.config.sections.standing import StandingSettings
+from legion.config.sections.limits import StandingSettings
 from legion.store.board import tickets
 from legion.wire.agents import FireAgent, InterruptAgent
 from legion.wire.dispatch import Dispatch, NewTicket

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, event, text
 
-from legion.service.use_case import PERSON
+from legion.service.plain_operations import PERSON
 from legion.store.database.transactions import Store
 from legion.wire.operations import OPERATIONS
 from tests.store.making import add_many_landed

@@ -13,7 +13,7 @@ import pytest
 
 from legion.config.files.user import UserConfig
 from legion.config.sections.claude import Answers, ClaudeSettings
-from legion.config.sections.standing import StandingSettings
+from legion.config.sections.limits import StandingSettings
 from legion.domain.agents.agent import Agent
 from legion.domain.leader.briefing import HANDOVER_LIMIT
 from legion.domain.questions import QuestionKind

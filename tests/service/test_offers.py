@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from legion.domain.agents import offers as agent_rules
+from legion.domain.agents import agent
 from legion.domain.agents.agent import ROOT, Planning, Rights
 from legion.domain.forge import connections
 from legion.domain.forge.connections import TicketPull
@@ -249,7 +249,7 @@ AGENT_CALLS: dict[str, Callable[[Service, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", agent_rules.OFFERS)
+@pytest.mark.parametrize("name", agent.OFFERS)
 @pytest.mark.parametrize("fired", [False, True])
 @pytest.mark.parametrize("plans", [False, True])
 @pytest.mark.parametrize("in_turn", [False, True])

@@ -15,7 +15,7 @@ from legion.jobs.supervise.questions import QuestionSource, listener
 from legion.runner.journal import JournalEvent, JournalKind
 from legion.service.entry.tools.call import ToolRequest
 from legion.service.entry.tools.tickets import ask
-from legion.service.use_case import Caller
+from legion.service.plain_operations import Caller
 from legion.store.board import questions
 from legion.store.work import runs
 from legion.wire.errors import LegionError

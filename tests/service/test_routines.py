@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from legion.domain.events import EventKind
-from legion.domain.routines.routine import Routine
+from legion.domain.routines import Routine
 from legion.domain.tickets.ticket import Cause, Fail, Start, Stop, TryAgain
 from legion.jobs.background.routine_clock import RoutineClock
 from legion.service.leader import routines as cases

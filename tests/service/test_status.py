@@ -18,9 +18,9 @@ from legion.domain.errors import StateConflict
 from legion.domain.events import EventKind
 from legion.domain.takeovers import Takeover, TakeoverStage
 from legion.domain.tickets.ticket import Park, ParkReason, Start, State
-from legion.jobs.landing.send_back import refuse_upstream
+from legion.jobs.landing.queue import refuse_upstream
 from legion.service.entry.tools.tickets import MARKS
-from legion.service.providers.reachability import unreachable
+from legion.service.providers.probe import unreachable
 from legion.service.views import installation
 from legion.service.views.ticket_line import TicketLines
 from legion.store.board import projects, receipts, tickets

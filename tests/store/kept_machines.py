@@ -7,7 +7,8 @@ from legion.domain.notes import NoteKind
 from legion.domain.takeovers import Takeover, TakeoverStage
 from legion.domain.tickets.spec import LandingGate
 from legion.domain.tickets.ticket import State
-from legion.store.board import epics, goals, notes, receipts, tickets
+from legion.store import epic_sessions
+from legion.store.board import goals, notes, receipts, tickets
 from legion.store.database import schema
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, devices, leaders
@@ -78,7 +79,7 @@ def plain_names(tx: Transaction) -> None:
     """Rows that had no place before: a pinned note, an epic with a budget and a gate."""
     pinned = next(one for one in notes.for_agents(tx, 1) if one.pinned)
     assert (pinned.text, pinned.kind, pinned.author) == ("Lock the doors.", NoteKind.MEMORY, "root")
-    assert (epics.budgets(tx)[1, "doors"], epics.gates(tx)[1, "doors"]) == (2.0, LandingGate.AUTO)
+    assert (epic_sessions.budgets(tx)[1, "doors"], epic_sessions.gates(tx)[1, "doors"]) == (2.0, LandingGate.AUTO)
 
 
 def trusted_check(tx: Transaction) -> None:

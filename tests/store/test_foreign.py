@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from legion.store.database.foreign import is_foreign
+from legion.store.database.full_copy import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
 from legion.system.paths import DataDir
 

@@ -42,11 +42,10 @@ from legion.domain.tickets.evidence import Bound
 from legion.domain.tickets.spec import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
-from legion.store import events, snapshot
+from legion.store import epic_sessions, events, snapshot
 from legion.store.board import (
     conditions,
     crews,
-    epics,
     forges,
     goals,
     landings,
@@ -242,7 +241,7 @@ def goal(tx: Transaction) -> None:
         (PlanAuthor.PLANNER, FindingKind.SIZE)
     ]
     assert [run.seat for run in runs.of_plan(tx, 1)] == ["plan-1"]
-    assert epics.budgets(tx)[1, "sunday"] == 7.5
+    assert epic_sessions.budgets(tx)[1, "sunday"] == 7.5
 
 
 def memory(tx: Transaction) -> None:
@@ -279,7 +278,7 @@ def specs(tx: Transaction) -> None:
 def gates_and_hands(tx: Transaction) -> None:
     (project,) = projects.all(tx)
     assert (project.workers, project.retries, project.frozen) == (3, 2, True)
-    assert epics.gates(tx)[1, "till"] is LandingGate.PERSON
+    assert epic_sessions.gates(tx)[1, "till"] is LandingGate.PERSON
     ticket = tickets.get(tx, 1)
     assert (ticket.spec.gate, ticket.place) == (LandingGate.AUTO, -2)
     (first, *_) = tx.execute(select(schema.mail).order_by(schema.mail.c.number))

@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import StateConflict
 from legion.domain.events import EventKind
-from legion.domain.landing.bisect import LandingIntent
+from legion.domain.landing.queue import LandingIntent
 from legion.store import events
 from legion.store.board import landings, receipts
 from legion.store.database.transactions import Transaction

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from legion.system.parallel import call_each
+from legion.system.loops import call_each
 
 
 def test_results_come_in_the_order_of_the_items_and_the_calls_run_at_once():
@@ -38,7 +38,7 @@ def test_the_first_error_is_raised_after_all_calls_have_ended():
 def test_a_process_ends_while_a_call_waits():
     program = """
 import threading
-from legion.system.parallel import call_each
+from legion.system.loops import call_each
 began = threading.Event()
 def call(item):
     began.set()

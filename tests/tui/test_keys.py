@@ -16,7 +16,7 @@ from legion.tui.screens.machines import MachinesPlace
 from legion.tui.screens.models import ModelsPlace
 from legion.tui.screens.place import PLACES, Place
 from legion.tui.screens.ticket import ChangeList, TicketScreen
-from legion.tui.views.help import help_rows
+from legion.tui.views.status_line import help_rows
 from legion.tui.widgets.bindings import changes_of
 from legion.tui.widgets.row_list import RowList
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.client.text.states import in_ascii
+from legion.client.text.tickets import in_ascii
 from legion.tui.start import has_few_colours, shows_ascii_alone
 
 

@@ -14,8 +14,7 @@ from legion.tui.link.connection import Phase
 from legion.tui.store import KEPT_LINES, Tail
 from legion.tui.views import diff, squad
 from legion.tui.views.diff import CommentPlace, DiffKind
-from legion.tui.views.help import help_rows
-from legion.tui.views.status_line import next_step, status_line, top_line
+from legion.tui.views.status_line import help_rows, next_step, status_line, top_line
 from legion.wire.agents import AgentList
 from legion.wire.board import Status
 from legion.wire.history import RunningLine

@@ -13,7 +13,7 @@ import pytest
 from legion.api import guard
 from legion.api.app import make_app
 from legion.api.bodies import BodyLimits
-from legion.daemon.http_protocol import BoundedHttp
+from legion.daemon.listener import BoundedHttp
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import NotAllowed
 from legion.wire.web import OpenWeb

@@ -14,7 +14,7 @@ import pytest
 
 from legion.api.app import make_app
 from legion.api.guard import Guard
-from legion.daemon import web_sockets
+from legion.daemon import listener
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import BadInput, LegionError
 from legion.wire.web import OfferDevice, OpenWeb
@@ -132,7 +132,7 @@ def test_only_a_proxy_that_was_named_can_call_a_connection_encrypted(board: Boar
     finally:
         server.close()
     assert schemes == [scheme]
-    assert not web_sockets.config(cast(Guard, app)).proxy_headers, "the daemon's own ports have no proxy"
+    assert not listener.config(cast(Guard, app)).proxy_headers, "the daemon's own ports have no proxy"
 
 
 @attack(Attacker.LOCAL_USER, Door.ORIGIN)

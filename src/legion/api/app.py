@@ -16,11 +16,9 @@ from legion import __version__
 from legion.api import events, mcp, orchestra, page, problems, routes, terminals
 from legion.api.guard import Guard
 from legion.api.json_response import JSONResponse
-from legion.api.long_polls import Waiters
 from legion.api.problems import note_refusal
-from legion.api.quota import Quota
-from legion.api.route_table import GuardedRoute, RouteTable
-from legion.api.routes import LazyApp, LazyRoute, caller_of
+from legion.api.quota import Quota, Waiters
+from legion.api.routes import GuardedRoute, LazyApp, LazyRoute, RouteTable, caller_of
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound
 from legion.wire.operations import OPERATIONS

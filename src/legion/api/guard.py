@@ -21,7 +21,7 @@ from legion import __version__
 from legion.api import devices
 from legion.api.bodies import BodyLimits, IncomingBody
 from legion.api.problems import GuardRefusal, problem_body
-from legion.api.route_table import CALLER, MOST_BYTES_WITHOUT_LOGIN, GuardedRoute, RouteTable
+from legion.api.routes import CALLER, MOST_BYTES_WITHOUT_LOGIN, GuardedRoute, RouteTable
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import PERSON, Caller
 from legion.wire.errors import NotAllowed

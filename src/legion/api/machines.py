@@ -36,7 +36,7 @@ from legion.api.bodies import BodyLimits, IncomingBody
 from legion.api.json_response import JSONResponse
 from legion.api.machine_news import LOOK_AGAIN, NewsBell
 from legion.api.problems import GuardRefusal
-from legion.api.route_table import MOST_BYTES_WITHOUT_LOGIN
+from legion.api.routes import MOST_BYTES_WITHOUT_LOGIN
 from legion.domain.text import AnyJson
 from legion.service.machines.dial_in import TOKEN, DialIn, MachineOld, RelayDoor, WrongOffset
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound, Retryable

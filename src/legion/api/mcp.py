@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.types import Receive, Scope, Send
 
 from legion import __version__
-from legion.api.long_polls import Waiters
-from legion.api.route_table import CALLER
+from legion.api.quota import Waiters
+from legion.api.routes import CALLER
 from legion.domain.agents.tools import SERVER
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller

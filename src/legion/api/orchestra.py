@@ -17,8 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from legion.api import devices
 from legion.api.json_response import JSONResponse
 from legion.api.quota import Quota, QuotaFull
-from legion.api.route_table import CALLER, GuardedRoute
-from legion.api.routes import FOLDER, LazyRoute, caller_of, refuse_unusable
+from legion.api.routes import CALLER, FOLDER, GuardedRoute, LazyRoute, caller_of, refuse_unusable
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.entry.orchestra import Orchestra

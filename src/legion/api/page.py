@@ -27,10 +27,15 @@ from legion import __version__, web
 from legion.api import devices, problems
 from legion.api.events import batches
 from legion.api.json_response import JSONResponse
-from legion.api.long_polls import Waiters
-from legion.api.quota import Quota, QuotaFull
-from legion.api.route_table import CALLER, MOST_BYTES_WITHOUT_LOGIN, GuardedRoute
-from legion.api.routes import BIGGEST, refuse_unknown_fields, refuse_unstorable
+from legion.api.quota import Quota, QuotaFull, Waiters
+from legion.api.routes import (
+    BIGGEST,
+    CALLER,
+    MOST_BYTES_WITHOUT_LOGIN,
+    GuardedRoute,
+    refuse_unknown_fields,
+    refuse_unstorable,
+)
 from legion.domain.devices import Device, PushSubscription, rights_of
 from legion.domain.text import PAGE_PATTERN, to_json
 from legion.service.entry.callers import CallerRegistry

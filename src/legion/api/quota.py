@@ -1,9 +1,13 @@
-"""Limits what callers hold at once of something that is scarce: each of them, and all but the person together."""
+"""Limits what callers hold at once of something scarce, such as threads of long polls: each, and all but the person."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 from legion.domain.agents.agent import ROOT
 from legion.wire.errors import Retryable
@@ -48,3 +52,33 @@ class Quota:
             self._held[caller] -= amount
             if not self._held[caller]:
                 del self._held[caller]
+
+
+MOST_WAITING, MOST_OF_ONE = 256, 32
+
+Result = TypeVar("Result")
+
+
+class Waiters:
+    """Runs blocking calls in threads that die with the process."""
+
+    def __init__(self) -> None:
+        self._quota = Quota("waiting requests", MOST_WAITING, each=MOST_OF_ONE)
+
+    async def run(self, caller: str, blocking: Callable[[], Result]) -> Result:
+        """Raises QuotaFull. A client that has left counts until its call returns."""
+        self._quota.take(caller)
+        promise: Future[Result] = Future()
+        promise.set_running_or_notify_cancel()
+        threading.Thread(target=self._work, args=(caller, blocking, promise), daemon=True, name="long poll").start()
+        return await asyncio.wrap_future(promise)
+
+    def _work(self, caller: str, blocking: Callable[[], Result], promise: Future[Result]) -> None:
+        try:
+            result = blocking()
+        except BaseException as error:  # the request that waits for us raises it
+            promise.set_exception(error)
+        else:
+            promise.set_result(result)
+        finally:
+            self._quota.give_back(caller)

@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from legion.api import devices
 from legion.api.events import HEARTBEAT, Wait
-from legion.api.route_table import CALLER, GuardedRoute
+from legion.api.routes import CALLER, GuardedRoute
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller, Service

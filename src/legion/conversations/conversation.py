@@ -1,7 +1,8 @@
-"""The facts of one conversation, and its entries."""
+"""The facts of one conversation, its entries, and its text without anything that could drive a terminal."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -98,3 +99,15 @@ class ConversationFacts:
 
     def sums(self, model: str) -> TokenSums:
         return self.tokens.setdefault(model, TokenSums())
+
+
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]"
+)
+"""Colours, titles, moves of the cursor."""
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """Without control sequences and characters, marks that reverse the direction of text, and halves of characters."""
+    return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", _SEQUENCES.sub("", text))

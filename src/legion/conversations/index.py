@@ -19,9 +19,9 @@ from legion.conversations.conversation import (
     ConversationProgram,
     EntryRole,
     TokenSums,
+    plain,
 )
 from legion.conversations.places import FoundFile
-from legion.conversations.plain_text import plain
 
 VERSION = 1
 LONGEST_TEXT = {EntryRole.PERSON: 20_000, EntryRole.AGENT: 20_000, EntryRole.CALL: 300, EntryRole.RESULT: 200}

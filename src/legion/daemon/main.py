@@ -24,13 +24,12 @@ from legion.api.mcp import PATH
 from legion.config.files import user as settings
 from legion.config.files.user import CurrentSettings, UserConfig
 from legion.daemon import listener as addresses
-from legion.daemon import web_sockets
 from legion.daemon.machine_server import MachineListener, machine_part
 from legion.daemon.page_server import PageServer
 from legion.daemon.standby import FolderInUse, Leadership, serve_in_turn
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
-from legion.jobs.background.epic_landings import EpicLandings
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
+from legion.jobs.background.lesson_proposals import EpicLandings
 from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.backup import restore
 from legion.jobs.backup.mirror import Mirror
@@ -52,9 +51,10 @@ from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.tickets.epic_change import land_wanted
 from legion.store import board_records
-from legion.store.database.foreign import is_foreign
+from legion.store.database.full_copy import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import capacity, cgroups, files, folder_watch, imports, kernel, ports
+from legion.system import capacity, cgroups, files, imports, kernel, ports
+from legion.system.loops import end_process, watch
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.board import DaemonLine
 
@@ -178,7 +178,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 _print(f"Ready at {url} (token in {data.token})")
 
             server = _UvicornServer(
-                web_sockets.config(app),
+                addresses.config(app),
                 lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
             sockets = [*listener, *second, *third, *([local] if local is not None else [])]
@@ -264,7 +264,7 @@ def locked(data: DataDir) -> Iterator[None]:
         raise NotAllowed(
             f"Legion cannot use {data.root} ({error.strerror}): name another folder with --data-dir."
         ) from error
-    folder_watch.watch(data.daemon_lock, lambda: folder_watch.end_process(data.daemon_lock))
+    watch(data.daemon_lock, lambda: end_process(data.daemon_lock))
     try:
         yield
     finally:

@@ -19,8 +19,8 @@ import uvicorn
 from starlette.applications import Starlette
 
 from legion.api.guard import Guard
-from legion.daemon import listener, web_sockets
-from legion.daemon.http_protocol import BoundedHttp
+from legion.daemon import listener
+from legion.daemon.listener import BoundedHttp
 from legion.domain.errors import BadInput, LegionError, Retryable, StateConflict
 from legion.system import files
 from legion.system.paths import DataDir
@@ -178,8 +178,8 @@ class ServerThread:
             proxy_headers=proxied,
             timeout_graceful_shutdown=1,
             http=http,
-            ws=web_sockets.PROTOCOL,
-            ws_max_size=web_sockets.MOST_BYTES,
+            ws=listener.PROTOCOL,
+            ws_max_size=listener.MOST_BYTES,
             ssl_certfile=chain,
             ssl_keyfile=key,
         )

@@ -25,9 +25,9 @@ from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.machines.part import DistantBells
 from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxKind, SandboxState
-from legion.service.machines.second_head import SecondHead
+from legion.service.machines.dial_in import SecondHead
 from legion.store.database.transactions import Store
-from legion.system import folder_watch, kernel
+from legion.system import kernel, loops
 from legion.system.paths import DataDir
 
 _NO_RUNS = SandboxState(kind=SandboxKind.PROCESS_GROUPS, works=False, why="No run starts in this process.")
@@ -81,7 +81,7 @@ def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
     address, thread, _ = serve_machines(data, head, host, port)
-    folder_watch.watch(data.daemon_lock, lambda: folder_watch.end_process(data.daemon_lock))
+    loops.watch(data.daemon_lock, lambda: loops.end_process(data.daemon_lock))
     with addresses.added(address):
         news.start()
         # Machines that wait at the head get the new address with their next answer.

@@ -13,9 +13,8 @@ from pathlib import Path
 from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.client.legion import Legion
 from legion.demo.cost import play_cost
-from legion.demo.events import EventFollower
 from legion.demo.scratch import ScratchLegion, claude_version, is_inside_a_tool, runner_of, running_scratch
-from legion.demo.stage import SCRIPTS, DemoFolder, prepare
+from legion.demo.stage import SCRIPTS, DemoFolder, EventFollower, prepare
 from legion.demo.story import Story, StoryLine, StoryPrinter
 from legion.demo.summary import DemoResult, Summary, lines_of, summarise
 from legion.demo.tickets import HALF_WRITTEN, KILLED, parts

@@ -17,9 +17,9 @@ from legion.cli.base.output import Cell, Colour, Screen, count
 from legion.client.legion import Legion
 from legion.demo.chaos import Kill, KillChaos
 from legion.demo.cost import play_cost
-from legion.demo.events import EventFollower
 from legion.demo.report import RehearsalRecord, Rehearsed, lines_of, report
 from legion.demo.scratch import DRIVER, Scratch, ScratchLegion, claude_version, running_scratch
+from legion.demo.stage import EventFollower
 from legion.demo.story import Story, StoryLine, StoryPrinter
 from legion.system import process
 from legion.system.paths import user_config_file

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 
 import legion
-from legion.cli.base.progress import progress
+from legion.cli.base.output import progress
 from legion.client import start
 from legion.client.discovery import find
 from legion.client.legion import Legion

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from legion.cli.base.output import Cell, Colour, Screen, sanitize, state_cell, symbol
-from legion.client.text.states import style_of
+from legion.client.text.tickets import style_of
 from legion.wire.tickets import EventLine, TicketLine
 
 _COLOURED = ("done", "parked", "failed")

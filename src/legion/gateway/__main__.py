@@ -11,7 +11,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.lifecycle import DEFAULT_PORT, GRACE, IDLE, RECEIVE
-from legion.system import folder_watch, imports
+from legion.system import imports, loops
 
 
 def main() -> int:
@@ -40,7 +40,7 @@ def main() -> int:
         receive=options.receive,
         ready=options.ready,
     )
-    folder_watch.watch(spec.folder.root, lambda: folder_watch.end_process(spec.folder.root))
+    loops.watch(spec.folder.root, lambda: loops.end_process(spec.folder.root))
     try:
         serve(spec)
     except LegionError as error:

@@ -14,8 +14,8 @@ from legion.domain.runs import Outcome, Run
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, RunInput
 from legion.jobs.agent import model_run
-from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
+from legion.jobs.agent.resume_prompt import final_message
 from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.supervise import outcome

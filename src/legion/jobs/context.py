@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from legion.jobs.check_slots import CheckSlots
+from legion.jobs.live_state import CheckSlots
 from legion.jobs.machines.part import MachinePart
 from legion.jobs.trees import Trees
 from legion.runner.launch import Launcher

@@ -1,4 +1,4 @@
-"""State in memory that one part of the daemon writes and other threads read: backoffs, holds, warnings, queue notes.
+"""State in memory that one part of the daemon writes and other threads read: backoffs, warnings, check trees in use.
 
 Each map belongs to one part. A change replaces the map by a new one, so readers need no lock and never see a map change
 while they iterate over it. Nothing here survives a restart.
@@ -7,7 +7,8 @@ while they iterate over it. Nothing here survives a restart.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Generic, TypeVar
@@ -190,3 +191,45 @@ class LiveState:
 
     def recent_failures(self, now: float) -> dict[str, tuple[float, str]]:
         return {what: one for what, one in self.failures.current.items() if one[0] > now - _RECENT}
+
+
+FIRST = 0
+"""The slot that is used most."""
+
+
+class CheckSlots:
+    """A slot is the number of a check tree. Its holder is the only one that uses that tree."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._taken: dict[int, set[int]] = {}
+        self._exclusive: set[int] = set()
+        """Projects in which one thread holds, or waits for, all slots."""
+
+    def take(self, project: int, most: int) -> int:
+        """The lowest free slot below `most`. Blocks until there is one."""
+        with self._condition:
+            taken = self._taken.setdefault(project, set())
+            self._condition.wait_for(lambda: len(taken) < most and project not in self._exclusive)
+            slot = next(number for number in range(most) if number not in taken)
+            taken.add(slot)
+            return slot
+
+    @contextmanager
+    def alone(self, project: int) -> Iterator[int]:
+        """A slot while no other slot of the project is taken."""
+        with self._condition:
+            self._condition.wait_for(lambda: project not in self._exclusive)
+            self._exclusive.add(project)
+            self._condition.wait_for(lambda: not self._taken.get(project))
+        try:
+            yield FIRST
+        finally:
+            with self._condition:
+                self._exclusive.discard(project)
+                self._condition.notify_all()
+
+    def give_back(self, project: int, slot: int) -> None:
+        with self._condition:
+            self._taken[project].discard(slot)
+            self._condition.notify_all()

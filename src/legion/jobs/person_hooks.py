@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from legion.domain.checks import HookKind, HookResult, judge
 from legion.domain.events import EventKind
-from legion.domain.hooks import HookKind, HookResult, judge
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Ticket

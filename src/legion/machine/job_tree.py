@@ -12,19 +12,19 @@ from legion.jobs.machines.travel import MachineJob
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.save import branch_name
 from legion.store.board import projects, tickets
-from legion.store.work import mirrored
+from legion.store.work import machines
 from legion.system import files
 
 
 def write_rows(context: Trees, job: MachineJob) -> ProjectContext:
     record = _record(context, job)
     with context.store.write() as tx:
-        mirrored.put_project(tx, record)
+        machines.put_project(tx, record)
         # The head sends jobs only of what the person trusts there.
         projects.trust(tx, record.id, record.config_hash)
         if job.run.ticket is not None:
             tickets.mirror(tx, ticket(job))
-        mirrored.put_run(tx, job.run)
+        machines.put_run(tx, job.run)
     return context.project_of(record)
 
 

@@ -1,4 +1,13 @@
-"""HTTPS to the head, with the head's own authority pinned: no other certificate is accepted, and no proxy asked."""
+"""HTTPS to the head, with the head's own authority pinned: no other certificate is accepted, and no proxy asked.
+
+MachineError
+├── HeadUnreachable   no answer, or none that makes sense: try again
+├── OutOfDate         the two releases are too far apart
+├── NotAMachine       the token is not valid, or no longer
+├── Fenced            the run is not this machine's, or no longer
+└── HeadRefused           the head refuses this request
+    └── OffsetGap     a piece does not continue its file
+"""
 
 from __future__ import annotations
 
@@ -14,7 +23,38 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OffsetGap, OutOfDate
+from legion.domain.errors import LegionError, NotAllowed
+
+
+class MachineError(LegionError):
+    pass
+
+
+class HeadUnreachable(MachineError):
+    pass
+
+
+class OutOfDate(MachineError):
+    pass
+
+
+class NotAMachine(MachineError):
+    exit_code = NotAllowed.exit_code
+
+
+class Fenced(MachineError):
+    pass
+
+
+class HeadRefused(MachineError):
+    pass
+
+
+class OffsetGap(HeadRefused):
+    def __init__(self, size: int) -> None:
+        super().__init__(f"The head has {size} bytes of this file.")
+        self.size = size
+
 
 PREFIX = "/machine/v1"
 PATIENCE = 20.0

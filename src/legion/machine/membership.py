@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import platform
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,10 +13,31 @@ from pathlib import Path
 from legion import __version__
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.machines.machine import PROTOCOL, LeaseTimes
-from legion.machine import facts
 from legion.machine.link import HeadLink, fetch_authority
 from legion.system import files, toolchain
+from legion.system.process import ProgramMissing, run
 from legion.wire.machines import MachineJoin
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_ASK_KERNEL = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
+
+
+def boot() -> str:
+    """Changes with every start of the system, and with nothing else."""
+    try:
+        return _BOOT.read_text().strip()
+    except OSError:
+        return f"{platform.node()}-{_session()}"
+
+
+@functools.cache
+def _session() -> str:
+    """As macOS names it; empty elsewhere."""
+    try:
+        return run(_ASK_KERNEL).text.strip()
+    except ProgramMissing:
+        return ""
+
 
 _LINE = re.compile(r"(https://[^\s/#]+)/?#([A-Za-z0-9_-]{16,128})/([0-9a-fA-F]{64})")
 FILE = "machine.json"
@@ -74,7 +97,7 @@ def join(root: Path, line: str) -> Membership:
         )
     authority = fetch_authority(url, fingerprint)
     wanted = MachineJoin(
-        code=code, version=__version__, protocol=PROTOCOL, boot=facts.boot(), toolchain=toolchain.fingerprint()
+        code=code, version=__version__, protocol=PROTOCOL, boot=boot(), toolchain=toolchain.fingerprint()
     )
     link = HeadLink(url, authority=authority)
     try:

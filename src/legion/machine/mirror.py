@@ -15,8 +15,7 @@ from legion.domain.errors import LegionError
 from legion.git.hub import machine_packs
 from legion.git.hub.repository import Hub
 from legion.jobs.machines.travel import MachineJob
-from legion.machine.errors import HeadRefused, OffsetGap
-from legion.machine.link import HeadLink
+from legion.machine.link import HeadLink, HeadRefused, OffsetGap
 from legion.system import crash, loops
 from legion.system.crash import Point
 from legion.system.paths import DataDir

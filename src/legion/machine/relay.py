@@ -1,7 +1,7 @@
 """The relay: what agents of this machine reach the head's gateway and Legion's tools by, on loopback.
 
 An address of it is of one run and holds a secret that only that run knows. The relay passes on what the table in
-`legion.jobs.machines.relayed` has, while the run works here, adds the machine's token, and streams both ways. Its port
+`legion.jobs.machines.travel` has, while the run works here, adds the machine's token, and streams both ways. Its port
 is kept over restarts of the worker, because living agents know it.
 """
 
@@ -23,8 +23,7 @@ from yarl import URL
 
 from legion.domain.errors import Retryable
 from legion.jobs.agent.preparation import RelayAddress
-from legion.jobs.machines.relayed import TOKEN, RelayDoor, passed_back
-from legion.jobs.machines.travel import MachineJob
+from legion.jobs.machines.travel import TOKEN, MachineJob, RelayDoor, passed_back
 from legion.machine.link import PREFIX, tls_context
 from legion.machine.membership import Membership
 from legion.system import files, ports

@@ -1,4 +1,4 @@
-"""Sends the growing files of a run to the head, each from where the head's copy ends."""
+"""Sends what a run makes to the head: its growing files, each from where the copy ends, and its tree at intervals."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from legion.domain.errors import LegionError
 from legion.jobs.machines.travel import MachineJob
-from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, NotAMachine, OffsetGap, OutOfDate
-from legion.machine.link import HeadLink
+from legion.jobs.workspace.save import Saved
+from legion.machine.link import Fenced, HeadLink, HeadRefused, HeadUnreachable, NotAMachine, OffsetGap, OutOfDate
 from legion.runner.spec import RunFolder
+from legion.system import loops
 
 log = logging.getLogger("legion")
 
@@ -102,3 +104,43 @@ class Uploader:
         path = f"/runs/{run.name}/{run.generation}/{name}"
         answer = self._link.call("PUT", path, query={"offset": str(offset)}, body=piece).json()
         return int(answer["size"])
+
+
+BEATS = 8
+"""Between two snapshots: two minutes where a beat comes every 15 seconds."""
+
+
+class TreeSnapshots:
+    """A thread. `save` makes a commit of the tree, `send` brings it to the head."""
+
+    def __init__(
+        self, run: str, *, save: Callable[[], Saved | None], send: Callable[[str], None], every: float
+    ) -> None:
+        self._run = run
+        self._save = save
+        self._send = send
+        self._every = every
+        self._stopping = threading.Event()
+        self._thread = loops.lasting(self._repeat, name=f"snapshots {run}", stopped=self._stopping.wait)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when nothing of it works on the tree any more."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _repeat(self) -> None:
+        sent = ""
+        while not self._stopping.wait(self._every):
+            try:
+                saved = self._save()
+                if saved is not None and saved.changed and saved.commit != sent and not self._stopping.is_set():
+                    self._send(saved.commit)
+                    sent = saved.commit
+            except (Fenced, NotAMachine):
+                return
+            except (LegionError, OSError) as trouble:
+                # The next one may be sent; the end of the run brings everything anyway.
+                log.warning("run %s: no snapshot was sent, will retry: %s", self._run, trouble)

@@ -28,11 +28,9 @@ from legion.jobs.supervise.outcome import run_outcome
 from legion.jobs.workspace import environment, quota, setup
 from legion.jobs.workspace.save import Saved, save
 from legion.machine import job_tree, mirror
-from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
-from legion.machine.link import HeadLink
+from legion.machine.link import Fenced, HeadLink, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.mirror import Mirrors
-from legion.machine.snapshots import TreeSnapshots
-from legion.machine.uploads import Uploader
+from legion.machine.uploads import TreeSnapshots, Uploader
 from legion.runner import launch
 from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun, RunnerSilent, RunNotStarted
 from legion.runner.spec import RunFolder, RunnerError

@@ -28,14 +28,12 @@ from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
 from legion.jobs.workspace import quota
 from legion.jobs.workspace.quota import QuotaWatch
-from legion.machine import facts
-from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.housekeeping import MachineHousekeeper
-from legion.machine.link import HeadLink
-from legion.machine.membership import Membership, remember_heads
+from legion.machine.link import HeadLink, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
+from legion.machine.membership import Membership, boot, remember_heads
 from legion.machine.mirror import Mirrors, TargetFollower
 from legion.machine.relay import Relay
-from legion.machine.snapshots import BEATS
+from legion.machine.uploads import BEATS
 from legion.machine.work import RunWork, unfinished, write_job
 from legion.runner import launch, lease
 from legion.runner.launch import Launcher
@@ -43,8 +41,8 @@ from legion.runner.lease import LeaseFile
 from legion.runner.probe import probe
 from legion.runner.spec import RunnerError
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import disk, files, folder_watch, kernel, loops, toolchain
-from legion.system.disk import DiskReserve
+from legion.system import capacity, files, kernel, loops, toolchain
+from legion.system.capacity import DiskReserve
 from legion.system.paths import DataDir
 from legion.wire.machines import MachineBeat, MirrorTarget, RunRef
 
@@ -177,7 +175,7 @@ class Worker:
             acks = set(self._acks)
         targets = self._mirrors.targets()
         wanted = MachineBeat(
-            boot=facts.boot(),
+            boot=boot(),
             worker=self._name,
             version=__version__,
             protocol=PROTOCOL,
@@ -187,7 +185,7 @@ class Worker:
             free=free,
             wait=wait,
             toolchain=None if self._knows_toolchain else toolchain.fingerprint(),
-            disk_free_mb=disk.free_mb(self.context.data.root),
+            disk_free_mb=capacity.free_mb(self.context.data.root),
             disk_floor_mb=self.context.user.environment.free_mb,
             targets=[MirrorTarget(project=project, commit=commit) for project, commit in targets.items()],
         )
@@ -368,7 +366,7 @@ def opened(data: DataDir, membership: Membership) -> Iterator[Worker]:
         lock = files.lock(data.root / "machine.lock", patience=_LOCK_PATIENCE)
     except files.AlreadyLocked:
         raise StateConflict(f"A worker already serves {data.root}: end it first.") from None
-    folder_watch.watch(lock.path, lambda: folder_watch.end_process(lock.path))
+    loops.watch(lock.path, lambda: loops.end_process(lock.path))
     launcher = Launcher()
     launcher.warm()
     # After a power cut, job files bring back every row that counts.

@@ -11,14 +11,11 @@ from pathlib import Path
 
 import uvicorn
 
-from legion.rehearsal.errors import BadScript
-from legion.rehearsal.http.app import Rehearsal
-from legion.rehearsal.http.connection import BreakableProtocol
-from legion.rehearsal.play.chaos import ModelChaos
-from legion.rehearsal.play.player import Play
+from legion.rehearsal.http.app import BreakableProtocol, Rehearsal
+from legion.rehearsal.play.player import ModelChaos, Play, PromptCache
 from legion.rehearsal.protocol.log import RequestLog
-from legion.rehearsal.protocol.prompt_cache import PromptCache
 from legion.rehearsal.script import parser
+from legion.rehearsal.script.script import BadScript
 from legion.system import files
 
 _GRACE = 1

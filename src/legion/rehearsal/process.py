@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.rehearsal.errors import RehearsalNotStarted
 from legion.rehearsal.protocol import log
 from legion.rehearsal.protocol.log import LogLine
+from legion.rehearsal.script.script import RehearsalNotStarted
 
 PATIENCE = 60.0
 """Seconds to wait for the start; it takes less than one."""

@@ -29,7 +29,7 @@ from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
 from legion.runner.spec import RunFolder, RunnerError, RunResult, RunSpec, read_spec, write_result
 from legion.runner.viewers import ViewerServer
-from legion.system import cgroups, crash, files, folder_watch, kernel
+from legion.system import cgroups, crash, files, kernel, loops
 from legion.system.cgroups import GroupLimits, ProcessGroup
 from legion.system.crash import Point
 
@@ -144,7 +144,7 @@ class RunHost:
     def to_the_end(self) -> None:
         kernel.adopt_orphans()
         lock = RunFolder(self._run_dir).lock
-        folder_watch.watch(lock, lambda: folder_watch.end_process(lock), every=_FOLDER_EVERY)
+        loops.watch(lock, lambda: loops.end_process(lock), every=_FOLDER_EVERY)
         if self._spec.lease is not None:
             lease.watch(self._spec.lease, RunFolder(self._run_dir).fenced)
         started_at = time.time()

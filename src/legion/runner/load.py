@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.domain.watchdog.observation import NO_PROCESSES, ProcessLoad
+from legion.domain.watchdog.activity import NO_PROCESSES, ProcessLoad
 from legion.runner import tree
 from legion.runner.journal import JournalEvent, JournalKind
 from legion.runner.tree import Process

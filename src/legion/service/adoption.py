@@ -20,7 +20,7 @@ from legion.drivers.profile import DriverProfile, ProgramUnusable
 from legion.jobs.board import Board
 from legion.jobs.landing import target
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace import adopted, handed_off
+from legion.jobs.workspace import adopted
 from legion.jobs.workspace.adopted import SavedCheckout
 from legion.runner.spec import UnreadableSpec, read_spec
 from legion.service.conversations.catalog import Catalog
@@ -28,8 +28,8 @@ from legion.service.projects import collect
 from legion.service.projects import registry as project_cases
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.tickets import actions
+from legion.service.tickets.actions import get_ticket
 from legion.service.tickets.dispatch import create
-from legion.service.tickets.lookup import get_ticket
 from legion.service.tickets.prepare import prepare
 from legion.store import events
 from legion.store.board import tickets
@@ -106,7 +106,7 @@ def handoff(context: Trees, news: CommitSignal, number: int) -> HandedOff:
         raise StateConflict(
             f"{driver.title} left no conversation of ticket {number} to resume; `legion diff {number}` shows its work."
         )
-    copy = handed_off.give(driver, place, latest.conversation, tree)
+    copy = adopted.give(driver, place, latest.conversation, tree)
     return HandedOff(
         ticket=number,
         conversation=latest.conversation,

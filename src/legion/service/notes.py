@@ -23,7 +23,7 @@ from legion.domain.projects import Project
 from legion.domain.review.path_patterns import glob_fault
 from legion.jobs.background.lesson_proposals import ended_tickets
 from legion.jobs.board import Board
-from legion.service.leader.roles import own_project
+from legion.service.leader.chat import own_project
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.service.shared.repeats import remembered, repeated

@@ -12,18 +12,18 @@ from legion.jobs.context import Context
 from legion.jobs.supervise import usage
 from legion.service import adoption, web
 from legion.service.agents import listing, tell
-from legion.service.conversations import ask, documents, reports
-from legion.service.conversations.catalog import Catalog
-from legion.service.machines import invite
-from legion.service.plain_operations import PlainOperations
+from legion.service.conversations import ask, documents
+from legion.service.conversations.catalog import Catalog, analytics, health
+from legion.service.machines import steer
+from legion.service.plain_operations import PERSON, Caller, PlainOperations
 from legion.service.plans import pages
 from legion.service.projects import collect, registry, teams
 from legion.service.providers import catalog
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
 from legion.service.tickets import actions, by_hand, dispatch, edit, record, review
-from legion.service.use_case import PERSON, Caller
-from legion.service.views import history, live_output, output, status, summary, ticket_page, wait
+from legion.service.views import history, output, status, ticket_page, wait
+from legion.service.views.usage import stretch
 from legion.store import events
 from legion.store.board import projects
 from legion.wire.agents import AgentList, AgentPage
@@ -68,7 +68,7 @@ class Service(PlainOperations):
         end: Callable[[], None],
         caller: Caller = PERSON,
         web_server: web.WebServer | None = None,
-        machine_server: invite.MachineServer | None = None,
+        machine_server: steer.MachineServer | None = None,
     ) -> None:
         self.context = context
         self._web_server = web_server
@@ -134,7 +134,7 @@ class Service(PlainOperations):
 
     def stretch(self, cwd: str, hours: float | None = None) -> WorkSummary:
         usage.catch_up(self.context)
-        return summary.stretch(self.context, cwd, hours)
+        return stretch(self.context, cwd, hours)
 
     def usage(self, cwd: str | None, by: str = "ticket", since: str = "") -> UsageReport:
         usage.catch_up(self.context)
@@ -154,7 +154,7 @@ class Service(PlainOperations):
         return output.log(self.context, id, run, offset)
 
     def output(self, wanted: FollowOutput, /, timeout: float = 0.0) -> LiveOutput:
-        return live_output.follow(self.context, self._news, wanted, timeout)
+        return output.follow(self.context, self._news, wanted, timeout)
 
     def stop(self, id: int, action: Action | None = None, /) -> Acted:
         return actions.stop(self.context, id)
@@ -194,10 +194,10 @@ class Service(PlainOperations):
         return documents.export(self._catalog, id, format)
 
     def analytics(self, hours: float = 24.0, timeout: float = 0.0) -> Analytics:
-        return reports.analytics(self._catalog, self.context.clock(), hours, timeout)
+        return analytics(self._catalog, self.context.clock(), hours, timeout)
 
     def conversation_health(self, hours: float = 168.0, timeout: float = 0.0) -> ConversationHealth:
-        return reports.health(self._catalog, self.context.clock(), hours, timeout)
+        return health(self._catalog, self.context.clock(), hours, timeout)
 
     def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
         return ask.ask(self.context, self._catalog, wanted)
@@ -254,7 +254,7 @@ class Service(PlainOperations):
         return legion.service.machines.listing.machine_list(self.context, server.url if server is not None else "")
 
     def invite_machine(self, wanted: InviteMachine, /) -> MachineInvitation:
-        return invite.invite(self.context, self._machine_server, wanted)
+        return steer.invite(self.context, self._machine_server, wanted)
 
     # The stream of events
 

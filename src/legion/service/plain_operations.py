@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
 import legion.service.agents.attach
 import legion.service.agents.claim
 import legion.service.agents.hire
@@ -15,28 +19,77 @@ import legion.service.projects.sessions
 import legion.service.projects.teams
 import legion.service.projects.trust
 import legion.service.providers.routes
+import legion.service.tickets.actions
 import legion.service.tickets.attach
 import legion.service.tickets.edit
-import legion.service.tickets.freeze
 import legion.service.tickets.race
 import legion.service.tickets.review
-import legion.service.tickets.rewind
 import legion.service.tickets.shell
 import legion.service.tickets.undo
 import legion.service.views.doctor
 import legion.service.views.epic
+from legion.domain.agents.agent import ROOT
+from legion.jobs.context import Context
 from legion.service import questions, web
 from legion.service.agents import delegation, plan_approval
 from legion.service.forge import connections, issues
 from legion.service.leader import chat
 from legion.service.machines import listing, steer
-from legion.service.plans import create, decisions, epic_templates, pages
+from legion.service.plans import create, decisions, pages
+from legion.service.plans.templates import from_epic
 from legion.service.projects import collect, epic_branches, registry, trials
 from legion.service.providers import agent_programs, catalog, login, probe
 from legion.service.tickets import actions, by_hand, epic_change, imports, queue, record, session_rebase, try_tree
-from legion.service.use_case import by_caller, use_case
 from legion.service.views import installation, output, status
 from legion.wire.operations import Operations
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """The person, a standing agent, or the agent of a ticket. Only a token proves which."""
+
+    id: str
+    """`root` for the person, a standing agent's id, or ticket-12 for the agent of a ticket."""
+    ticket: int | None = None
+    run: int | None = None
+    """The run that the token was issued for; None for the person."""
+    only_tools: bool = False
+    """The person's rights, through Legion's tools and nothing else."""
+
+    @property
+    def is_person(self) -> bool:
+        return self.id == ROOT
+
+
+PERSON = Caller(id=ROOT)
+
+
+class Serving(Protocol):
+    """What a use case needs of the service."""
+
+    context: Context
+    caller: Caller
+
+
+def use_case(function: Callable[Concatenate[Context, P], Answer]) -> Callable[Concatenate[Any, P], Answer]:
+    """A row that is one use case."""
+
+    def performed(service: Serving, /, *given: P.args, **named: P.kwargs) -> Answer:
+        return function(service.context, *given, **named)
+
+    return performed
+
+
+def by_caller(function: Callable[Concatenate[Context, str, P], Answer]) -> Callable[Concatenate[Any, P], Answer]:
+    """A row whose use case needs the caller's id, because it acts in that name."""
+
+    def performed(service: Serving, /, *given: P.args, **named: P.kwargs) -> Answer:
+        return function(service.context, service.caller.id, *given, **named)
+
+    return performed
 
 
 class PlainOperations(Operations):
@@ -76,8 +129,8 @@ class PlainOperations(Operations):
     preview_collect = use_case(collect.preview)
     numbers = use_case(legion.service.projects.numbers.numbers)
     set_numbers = use_case(legion.service.projects.numbers.set_numbers)
-    freeze = use_case(legion.service.tickets.freeze.freeze)
-    thaw = use_case(legion.service.tickets.freeze.thaw)
+    freeze = use_case(legion.service.tickets.actions.freeze)
+    thaw = use_case(legion.service.tickets.actions.thaw)
 
     # Machines
     machine_log = use_case(listing.log)
@@ -95,7 +148,7 @@ class PlainOperations(Operations):
     drop = use_case(actions.drop)
     pause_ticket = use_case(actions.pause)
     resume_ticket = use_case(actions.resume)
-    rewind = use_case(legion.service.tickets.rewind.rewind)
+    rewind = use_case(legion.service.tickets.undo.rewind)
     race = use_case(legion.service.tickets.race.race)
     race_page = use_case(legion.service.tickets.race.page)
     undo = use_case(legion.service.tickets.undo.undo)
@@ -130,7 +183,7 @@ class PlainOperations(Operations):
     templates = use_case(legion.service.plans.templates.template_list)
     template = use_case(legion.service.plans.templates.template_page)
     run_template = use_case(legion.service.plans.templates.run)
-    template_from = use_case(epic_templates.from_epic)
+    template_from = use_case(from_epic)
     epic = use_case(legion.service.views.epic.epic_page)
     epic_budget = use_case(legion.service.views.epic.set_budget)
     epic_gate = use_case(legion.service.views.epic.set_gate)

@@ -29,9 +29,9 @@ from legion.tui.screens.place import PLACES, Place
 from legion.tui.screens.prompts import Choice, Reader
 from legion.tui.store import BoardStore, StartedWith
 from legion.tui.typed_ahead import TypedAhead
-from legion.tui.views.help import help_rows
-from legion.tui.widgets.ascii_filter import AsciiFilter
+from legion.tui.views.status_line import help_rows
 from legion.tui.widgets.bindings import bindings_of, changes_of
+from legion.tui.widgets.lines import AsciiFilter
 from legion.wire.errors import LegionError
 from legion.wire.tickets import TicketLine
 
@@ -225,7 +225,7 @@ class LegionApp(ActingApp):
 
     @contextmanager
     def _waiting(self, what: str) -> Iterator[asyncio.Event]:
-        from legion.tui.screens.wait_dialog import WaitDialog
+        from legion.tui.screens.prompts import WaitDialog
 
         dialog = WaitDialog(what)
         self.push_screen(dialog)

@@ -1,4 +1,4 @@
-"""Attaching from the terminal UI: the UI leaves the screen, the agent's terminal takes it, and the UI comes back.
+"""Leaving the screen for a while: the agent's terminal takes it, or the person's editor, and the UI comes back.
 
 While a person is attached nothing of the UI runs; it reads everything again afterwards.
 """
@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import subprocess
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
+
+from textual.app import App
 
 from legion.client.legion import Legion
 from legion.client.terminal import How, RelayEnd, relay, window_size
@@ -79,3 +85,18 @@ class Attachment:
 
 def _attach(ticket: int, wanted: Attach, legion: Legion) -> OpenTerminal:
     return legion.attach(ticket, wanted)
+
+
+def edited(app: App[None], text: str, name: str) -> str | None:
+    """What the editor left; None where it ended with an error."""
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder:
+        file = Path(folder) / f"{''.join(one for one in name if one.isalnum() or one == '-')}.toml"
+        file.write_text(text)
+        with app.suspend():
+            try:
+                ended = subprocess.run([*editor, str(file)], check=False)
+            except OSError as error:
+                app.notify(f"{editor[0]} does not start: {error.strerror}; set EDITOR.", severity="error")
+                return None
+        return file.read_text() if ended.returncode == 0 else None

@@ -22,7 +22,7 @@ Three parts subclass Operations: the client sends each call (client/legion.py), 
 
 from __future__ import annotations
 
-import legion.domain.agents.offers
+import legion.domain.agents.agent
 from legion.domain.forge.connections import PULL_OFFERS
 from legion.domain.machines import machine
 from legion.domain.plans import plan
@@ -74,5 +74,5 @@ class Operations(
 
 
 OPERATIONS = rows(Operations)
-OFFERED = frozenset({*offers.OFFERS, *plan.OFFERS, *legion.domain.agents.offers.OFFERS, *machine.OFFERS, *PULL_OFFERS})
+OFFERED = frozenset({*offers.OFFERS, *plan.OFFERS, *legion.domain.agents.agent.OFFERS, *machine.OFFERS, *PULL_OFFERS})
 """The rows that lines list in `offers` while they may be called. Their rules are in the domain."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from legion.domain import shell
+from legion.domain import projects
 from legion.wire.lazy import dataclass
 from legion.wire.table import Folder, Number, OpenTo, Seconds, Table, operation
 from legion.wire.ticket_fields import described
@@ -84,7 +84,7 @@ class AddProject:
     dry_run: bool = False
 
 
-SHELL_NAMES = shell.NAMES
+SHELL_NAMES = projects.NAMES
 """The variables that a client reports."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.review.hidden_characters import warning as hidden_warning
+from legion.domain.review.additions import warning as hidden_warning
 from legion.domain.text import count, reveal
 
 __all__ = ["SHORT_ID", "count", "hidden_warning", "names_a_ticket", "plan_number", "reveal"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from legion.gateway.counting.counters import TokenCounts
-from legion.gateway.dialects.collect import collect_answer, events_of
+from legion.gateway.dialects.common import collect_answer, events_of
 from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,

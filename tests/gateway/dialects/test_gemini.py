@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from legion.gateway.access.admission import Endpoint, model_in_path, route_of, token_of
-from legion.gateway.dialects.collect import events_of
+from legion.gateway.dialects.common import events_of
 from legion.gateway.dialects.messages import (
     AnswerFailed,
     KeepAlive,

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from legion.gateway.dialects.collect import events_of
+from legion.gateway.dialects.common import events_of
 from legion.gateway.dialects.messages import RequestInfo
 from legion.gateway.dialects.registry import (
     PROVIDER_DIALECTS,

@@ -1,4 +1,4 @@
-"""`legion tell` and `legion tell interrupt`: messages to the agent of a ticket or to a standing agent."""
+"""`legion agents`, `legion tell`, `tell all`, `tell interrupt`: standing agents, and messages to agents at work."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import os
 import click
 
 from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import progress
 from legion.cli.base.parameters import AGENT_OR_TICKET
-from legion.cli.base.progress import progress
+from legion.cli.base.row_command import row_command
 from legion.cli.base.texts import read_text
+from legion.client.text.agents import rows
 from legion.wire.agents import InterruptAgent
 from legion.wire.errors import LegionError
-from legion.wire.mail import Delivered, MessageText, NewMessage, Sent
+from legion.wire.mail import Delivered, MailRows, MessageText, NewMessage, Sent
 
 _WAITING = "Waiting until the agent has received it"
 
@@ -62,3 +64,15 @@ def interrupt(call: CommandCall, id: int | str, message: str) -> int:
 def _end(call: CommandCall, sent: Delivered | Sent) -> int:
     call.report(sent)
     return LegionError.exit_code if sent.heard is False else 0
+
+
+@command("agents", example="legion agents --tree")
+@click.option("--tree", "as_tree", is_flag=True, help="As a tree: which agent reports to which.")
+@click.option("--all", "with_fired", is_flag=True, help="Also agents that were fired.")
+def agents(call: CommandCall, as_tree: bool, with_fired: bool) -> None:
+    """List standing agents: what each is doing, and what waits for it."""
+    found = call.legion().agents(with_fired)
+    call.show(found, lambda found, width: rows(found, width, "`legion agents hire TASK`", tree=as_tree))
+
+
+broadcast = row_command("broadcast", MailRows.broadcast, "legion tell all 'The release is on Friday.'")

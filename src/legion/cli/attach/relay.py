@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from legion.cli.base.command import CommandCall
-from legion.cli.base.output import sanitize
-from legion.cli.base.progress import progress
+from legion.cli.base.output import progress, sanitize
 from legion.client.discovery import is_remote
 from legion.client.http import NotRunning
 from legion.client.legion import Legion

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from legion.cli.base.output import Screen, sanitize
-from legion.cli.base.progress import progress
+from legion.cli.base.output import Screen, progress, sanitize
 from legion.cli.base.texts import valid_text
 from legion.client.discovery import find, is_remote
 from legion.client.http import NotRunning

@@ -6,12 +6,15 @@ Text from outside must pass `sanitize` first.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
 from legion.client.text.rows import Row
-from legion.client.text.states import in_ascii, style_of
 from legion.client.text.terminal import (
     Cell,
     Colour,
@@ -29,6 +32,7 @@ from legion.client.text.terminal import (
     width,
     wrap,
 )
+from legion.client.text.tickets import in_ascii, style_of
 
 __all__ = [
     "Cell",
@@ -178,3 +182,33 @@ def symbol(screen: Screen, state: str) -> str:
 
 def state_cell(screen: Screen, state: str) -> Cell:
     return Cell(f"{symbol(screen, state)} {state}", style_of(state).colour)
+
+
+@contextmanager
+def progress(what: str, hint: str = "") -> Iterator[None]:
+    """Print what is being done after one second; on a terminal, count the seconds, and say what the person can do."""
+    done = threading.Event()
+    started = time.monotonic()
+    tty = sys.stderr.isatty()
+
+    def show() -> None:
+        shown = False
+        while not done.wait(1.0):
+            if tty:
+                passed = duration(time.monotonic() - started)
+                sys.stderr.write(f"\r{what}, {passed}; {hint}\x1b[K" if hint else f"\r{what} ({passed})")
+                sys.stderr.flush()
+            elif not shown:
+                sys.stderr.write(f"{what} ...\n")
+            shown = True
+        if shown and tty:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    printer = threading.Thread(target=show, daemon=True)
+    printer.start()
+    try:
+        yield
+    finally:
+        done.set()
+        printer.join()

@@ -11,9 +11,8 @@ from typing import Any
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import sanitize
+from legion.cli.base.output import progress, sanitize
 from legion.cli.base.parameters import BIGGEST, COMPLETIONS, TICKET, TICKETS, Completion
-from legion.cli.base.progress import progress
 from legion.cli.base.texts import named_values, read_text, valid_text
 from legion.client.text.rows import Row
 from legion.wire.errors import LegionError

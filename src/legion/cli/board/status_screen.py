@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize, state_cell, symbol
 from legion.client.text.agents import list_rows
-from legion.client.text.states import STYLES, Group, style_of
-from legion.client.text.tickets import about, cost, group_of, questions_wait
+from legion.client.text.tickets import STYLES, Group, about, cost, group_of, questions_wait, style_of
 from legion.wire.agents import Seat
 from legion.wire.board import ProjectLine, Status
 from legion.wire.tickets import TicketLine

@@ -8,8 +8,7 @@ from typing import TypeVar
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, count, sanitize, size
-from legion.cli.base.progress import progress
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, progress, sanitize, size
 from legion.client.text.rows import Column, Columns, Row, listing, note, row
 from legion.client.text.tickets import dollars
 from legion.wire.conversations import ConversationLine, Conversations, IndexState, SearchHit, SearchResult

@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import sanitize
+from legion.cli.base.output import progress, sanitize
 from legion.cli.base.parameters import TICKET
-from legion.cli.base.progress import progress
 from legion.cli.base.row_command import described_by, filled
 from legion.client.text.rows import Column, Columns, Row, listing, row
 from legion.client.text.terminal import Colour

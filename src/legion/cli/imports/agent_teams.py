@@ -7,18 +7,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from legion.cli.imports.files import is_inside, items, json_of, table, text, text_of, texts, yaml_of
 from legion.cli.imports.findings import (
     Findings,
     FoundDefinition,
     FoundTicket,
     LeftOut,
     UnreadableSource,
+    is_inside,
+    items,
+    json_of,
     name_of,
+    table,
+    text,
+    text_of,
+    texts,
     ticket,
     toml_text,
     with_texts,
     without_cycles,
+    yaml_of,
 )
 
 TOOL = "agent-teams"

@@ -8,8 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from legion.cli.imports.files import items, table, text, text_of, texts
-from legion.cli.imports.findings import Findings, FoundTicket, LeftOut, ticket, with_texts, without_cycles
+from legion.cli.imports.findings import (
+    Findings,
+    FoundTicket,
+    LeftOut,
+    items,
+    table,
+    text,
+    text_of,
+    texts,
+    ticket,
+    with_texts,
+    without_cycles,
+)
 
 TOOL = "beads"
 NAMES = ("issues.jsonl", "beads.jsonl")

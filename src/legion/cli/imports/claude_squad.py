@@ -8,14 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from legion.cli.imports.files import items, json_of, same_folder, table, text
 from legion.cli.imports.findings import (
     Findings,
     FoundSetting,
     FoundTicket,
     LeftOut,
     UnreadableSource,
+    items,
+    json_of,
     name_of,
+    same_folder,
+    table,
+    text,
     ticket,
     toml_text,
     with_texts,

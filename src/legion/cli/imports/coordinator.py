@@ -10,15 +10,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from legion.cli.imports.files import items, table, text, text_of, texts, yaml_of
 from legion.cli.imports.findings import (
     Findings,
     FoundMachine,
     FoundSetting,
     LeftOut,
     UnreadableSource,
+    items,
     machine_word,
+    table,
+    text,
+    text_of,
+    texts,
     toml_text,
+    yaml_of,
 )
 
 TOOL = "claude-coordinator"

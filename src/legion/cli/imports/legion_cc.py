@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from legion.cli.imports.files import same_folder, text
 from legion.cli.imports.findings import (
     Findings,
     FoundDefinition,
@@ -21,6 +20,8 @@ from legion.cli.imports.findings import (
     LeftOut,
     UnreadableSource,
     name_of,
+    same_folder,
+    text,
     ticket,
     toml_text,
     with_texts,

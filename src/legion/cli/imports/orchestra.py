@@ -7,13 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from legion.cli.imports.files import is_inside, json_of, table, text, texts
 from legion.cli.imports.findings import (
     Findings,
     FoundSetting,
     FoundTicket,
     LeftOut,
     UnreadableSource,
+    is_inside,
+    json_of,
+    table,
+    text,
+    texts,
     ticket,
     toml_text,
     with_texts,

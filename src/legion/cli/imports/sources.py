@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from legion.cli.imports import agent_teams, beads, claude_squad, coordinator, legion_cc, orchestra, task_lists
-from legion.cli.imports.files import text_of
-from legion.cli.imports.findings import Findings, UnreadableSource
+from legion.cli.imports.findings import Findings, UnreadableSource, text_of
 from legion.wire.errors import BadInput, NotFound
 
 

@@ -10,12 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from legion.cli.imports.files import items, json_of, table, text, text_of, texts
 from legion.cli.imports.findings import (
     Findings,
     FoundTicket,
     LeftOut,
     UnreadableSource,
+    items,
+    json_of,
+    table,
+    text,
+    text_of,
+    texts,
     ticket,
     with_texts,
     without_cycles,

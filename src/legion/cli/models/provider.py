@@ -11,9 +11,8 @@ from typing import Any
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import sanitize
+from legion.cli.base.output import progress, sanitize
 from legion.cli.base.parameters import COMPLETIONS
-from legion.cli.base.progress import progress
 from legion.cli.base.row_command import described_by, filled, row_command
 from legion.cli.base.texts import read_stdin
 from legion.client.text.providers import account_rows, model_rows, provider_rows, route_rows

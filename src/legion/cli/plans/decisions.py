@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, numbers, sanitize
+from legion.cli.base.parameters import completes
 from legion.cli.base.texts import read_text
-from legion.cli.plans.numbers import complete_plans
 from legion.client.text.rows import table
 from legion.wire.agents import PlanVerdict
 from legion.wire.errors import BadInput
 from legion.wire.plans import ApprovePlan, PlanApproved, RejectPlan
 from legion.wire.text import plan_number
+
+complete_plans = completes(lambda legion: ((one.id, one.goal) for one in legion.plans(str(Path.cwd())).plans))
+
+
+def number_of(word: str) -> int:
+    """Raises BadInput for a word that names no plan."""
+    found = plan_number(word)
+    if found is None:
+        raise BadInput(f"`{sanitize(word)[:40]}` is no plan; write P and its number, as `legion plan list` shows them.")
+    return found
+
 
 _APPROVE = "legion approve P3\nlegion approve P3 schema login\nlegion approve tess\nlegion approve 12"
 

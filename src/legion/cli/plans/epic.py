@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
-from legion.cli.base.progress import progress
+from legion.cli.base.output import Cell, Colour, Screen, count, progress, sanitize
 from legion.cli.base.shapes import EpicLine, EpicsShape
 from legion.cli.tickets.wait import exit_code, until_settled
 from legion.client.text.board import drawing
 from legion.client.text.plans import point_rows
-from legion.client.text.states import Group, style_of
+from legion.client.text.tickets import Group, style_of
 from legion.wire.board import Graph
 from legion.wire.errors import BadInput
 from legion.wire.plans import EpicBudget, EpicGate, EpicPage, EpicStageLine, NamedEpic

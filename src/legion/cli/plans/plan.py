@@ -14,8 +14,7 @@ from legion.cli.base.output import sanitize, sanitize_lines
 from legion.cli.base.parameters import files, ticket_argument
 from legion.cli.base.row_command import described_by, filled, flag, row_command
 from legion.cli.base.texts import file_text, read_text
-from legion.cli.plans.decisions import approved_lines
-from legion.cli.plans.numbers import number_of
+from legion.cli.plans.decisions import approved_lines, number_of
 from legion.client.text.plans import list_rows, page_rows
 from legion.client.text.rows import Row
 from legion.wire.errors import BadInput, ChecksFailed, LegionError, NotFound

@@ -20,8 +20,7 @@ from legion.cli.base.output import Cell, Colour
 from legion.cli.base.shapes import PluginAt, PluginCommand, PluginShape
 from legion.cli.plugin import news as spoken
 from legion.cli.plugin import place as places
-from legion.cli.plugin.files import PLAIN, commands, program_of_person
-from legion.cli.plugin.place import PluginPlace
+from legion.cli.plugin.place import PLAIN, PluginPlace, commands, program_of_person
 from legion.client.http import DaemonAddress, DaemonConnection, NotRunning
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.errors import LegionError, NotAllowed

@@ -7,9 +7,8 @@ import os
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import sanitize
+from legion.cli.base.output import progress, sanitize
 from legion.cli.base.parameters import COMPLETIONS
-from legion.cli.base.progress import progress
 from legion.cli.base.row_command import flag, row_command
 from legion.client.text.catalog import session_rows
 from legion.wire.dispatch import Dispatch, NewTicket

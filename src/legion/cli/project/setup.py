@@ -10,9 +10,8 @@ from pathlib import Path
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, reveal_lines, sanitize, sanitize_lines
+from legion.cli.base.output import Cell, Colour, Screen, count, progress, reveal_lines, sanitize, sanitize_lines
 from legion.cli.base.parameters import folders
-from legion.cli.base.progress import progress
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.wire.errors import BadInput, NotFound, Retryable

@@ -11,8 +11,7 @@ import click
 
 from legion import __version__
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import sanitize
-from legion.cli.base.progress import progress
+from legion.cli.base.output import progress, sanitize
 from legion.cli.base.shapes import DaemonShape
 from legion.client.discovery import OWN_NAMES, find, is_remote, read_record
 from legion.client.http import NotRunning

@@ -10,8 +10,7 @@ from types import ModuleType
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import count, sanitize
-from legion.cli.base.progress import progress
+from legion.cli.base.output import count, progress, sanitize
 from legion.client.discovery import is_remote
 from legion.system.paths import user_config_file
 from legion.wire.errors import BadInput

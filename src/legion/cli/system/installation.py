@@ -16,8 +16,7 @@ import click
 
 from legion import __version__
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import count, sanitize, size
-from legion.cli.base.progress import progress
+from legion.cli.base.output import count, progress, sanitize, size
 from legion.client.discovery import is_remote
 from legion.client.legion import Legion
 from legion.client.start import stop

@@ -72,7 +72,7 @@ def mcp(call: CommandCall, stdio: bool) -> None:
         raise LegionError("The daemon that answers runs on another machine; run `legion plugin mcp` there.")
     found = McpShape(url=record.mcp, token_file=str(bridge.tools_token(DataDir(call.data_dir))))
     secret = f'"Authorization: Bearer $(cat {shlex.quote(found.token_file)})"'
-    files = importlib.import_module("legion.cli.plugin.files")
+    files = importlib.import_module("legion.cli.plugin.place")
     program = files.program_of_person(call.data_dir, Path(default_data_dir())).shell
     call.answer(
         found,

@@ -15,7 +15,7 @@ from legion.cli.base.parameters import ticket_argument
 from legion.cli.board.status import about
 from legion.cli.tickets.wait import exit_code
 from legion.client.legion import LONGEST_WAIT
-from legion.client.text.states import style_of
+from legion.client.text.tickets import style_of
 from legion.wire.board import WaitState
 from legion.wire.ticket_pages import LogText
 

@@ -13,7 +13,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.live import with_retry
 from legion.cli.base.output import count, duration, sanitize
 from legion.cli.base.parameters import TICKET, Seconds
-from legion.cli.board.done import IN_SHORT
+from legion.cli.board.status import IN_SHORT
 from legion.client.legion import LONGEST_WAIT, Legion
 from legion.client.text.rows import Row, listing, row
 from legion.wire.board import WaitState

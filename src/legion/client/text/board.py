@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from legion.client.text.rows import BLANK, Row, clean, fit, row, table
-from legion.client.text.states import STYLES, Group, style_of
 from legion.client.text.terminal import Cell, Colour, cut, numbers, width, wrap
-from legion.client.text.tickets import about, group_of
+from legion.client.text.tickets import STYLES, Group, about, group_of, style_of
 from legion.wire.board import Graph
 from legion.wire.tickets import TicketLine
 

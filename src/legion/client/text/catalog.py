@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 
 from legion.client.text.rows import BLANK, Column, Columns, Row, flow, head, listing, note, paragraph, row
-from legion.client.text.states import style_of
 from legion.client.text.terminal import Cell, Colour, clock, count, sanitize, size
+from legion.client.text.tickets import style_of
 from legion.wire.board import ProjectLine, ProjectList
 from legion.wire.projects import Config, Doctor, Numbers, SettingLine, WorktreeLine, WorktreeList
 from legion.wire.sessions import SessionLine, SessionList

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from legion.client.text.rows import BLANK, Column, Columns, Row, listing, note, paragraph
-from legion.client.text.states import MACHINE_RUN_STATES, MACHINE_STATES
 from legion.client.text.terminal import Colour, clock, duration
+from legion.client.text.tickets import MACHINE_RUN_STATES, MACHINE_STATES
 from legion.wire.machines import MachineLine, MachineList, MachineLog, MachineRunLine
 
 _COLOURS = {

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from legion.client.text.rows import Column, Columns, Row, clean, fit, flow, listing, note, paragraph
-from legion.client.text.states import style_of
 from legion.client.text.terminal import Cell, Colour, clock, count, fine_duration
+from legion.client.text.tickets import style_of
 from legion.wire.history import Events, HistoryLine
 from legion.wire.ticket_pages import FindingLine, ReceiptLine, ReviewLine, TicketPage
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from legion.client.text.board import line
 from legion.client.text.rows import BLANK, Row, clean, fit, head, note, paragraph
-from legion.client.text.states import style_of
 from legion.client.text.terminal import Cell, Colour, clock
-from legion.client.text.tickets import about
+from legion.client.text.tickets import about, style_of
 from legion.wire.board import Status
 from legion.wire.history import Events, HistoryLine
 from legion.wire.tickets import TicketLine

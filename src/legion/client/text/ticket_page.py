@@ -12,7 +12,6 @@ from legion.client.text.catalog import crew_rows
 from legion.client.text.proofs import SHORT, earlier, last, more, receipt_rows, review_rows, tail
 from legion.client.text.questions import question_rows
 from legion.client.text.rows import BLANK, Column, Columns, Row, clean, facts, flow, head, listing, note, paragraph, row
-from legion.client.text.states import style_of
 from legion.client.text.terminal import (
     Cell,
     Colour,
@@ -25,7 +24,7 @@ from legion.client.text.terminal import (
     thousands,
     wrap,
 )
-from legion.client.text.tickets import about, cost, dollars
+from legion.client.text.tickets import about, cost, dollars, style_of
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.text import hidden_warning
 from legion.wire.ticket_fields import TicketField

@@ -17,14 +17,11 @@ from legion.config.base.settings import DAY, NAME, REQUIRED, choice, flag, numbe
 from legion.config.base.source import SettingsText, read
 from legion.config.files import user
 from legion.config.sections.environment import EnvironmentSettings, read_environment
-from legion.config.sections.plans import PlanSettings
-from legion.config.sections.review import ReviewSettings
-from legion.config.sections.watchdog import WatchdogSettings
+from legion.config.sections.review import PlanSettings, ReviewSettings, WatchdogSettings
 from legion.domain.agents.teams import SOLO, name_fault
 from legion.domain.checks import Check
-from legion.domain.landing.bisect import LandingMode
 from legion.domain.landing.conflicts import Overlap
-from legion.domain.landing.queue import LandingTarget, PullUnit
+from legion.domain.landing.queue import LandingMode, LandingTarget, PullUnit
 from legion.domain.machines.machine import label_fault
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.spec import LandingGate

@@ -19,14 +19,22 @@ from legion.config.base.source import SettingsText, read
 from legion.config.sections.claude import ClaudeSettings
 from legion.config.sections.environment import PersonalEnvironment
 from legion.config.sections.evidence import Acceptance, ModelLadder, ProtectionSettings, QuestionSettings
-from legion.config.sections.limits import BudgetSettings, GovernorSettings, StartSettings
-from legion.config.sections.machine import DaemonSettings, RewindSettings, SandboxSettings, WorktreeSettings
-from legion.config.sections.notifications import HookSettings, NotifySettings
-from legion.config.sections.plans import PlannerSettings
-from legion.config.sections.review import ReviewerSettings
-from legion.config.sections.standing import StandingSettings
-from legion.config.sections.tui import TerminalSettings
-from legion.config.sections.watchdog import PersonalWatchdogSettings
+from legion.config.sections.limits import (
+    BudgetSettings,
+    GovernorSettings,
+    HookSettings,
+    NotifySettings,
+    StandingSettings,
+    StartSettings,
+)
+from legion.config.sections.machine import (
+    DaemonSettings,
+    RewindSettings,
+    SandboxSettings,
+    TerminalSettings,
+    WorktreeSettings,
+)
+from legion.config.sections.review import PersonalWatchdogSettings, PlannerSettings, ReviewerSettings
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.tickets import ladder
 from legion.drivers import registry

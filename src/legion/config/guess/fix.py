@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from legion.config.files.project import parse
 from legion.config.guess.legion_toml import guess
-from legion.config.guess.package_roots import python_path
+from legion.config.guess.python import python_path
 from legion.config.guess.repository import Folder
 from legion.domain.errors import BadInput
 

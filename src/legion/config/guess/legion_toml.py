@@ -222,7 +222,7 @@ def node(files: Folder) -> ProjectPart | None:
     if "build" in scripts and "build" not in names and _imports_what_is_built(files, scripts):
         build = f"CI=true {run} build && "
         notes += ("Packages here import what others build, so each check runs `build` first, as CI would.",)
-    checks = {_check_name(name): f"{build}CI=true {run} {name}" for name in names}
+    checks = {name.replace(":", "-"): f"{build}CI=true {run} {name}" for name in names}
     if _TEST not in names:
         runner = next((one for one in _RUNNERS if one in table(package.get("devDependencies"))), None)
         checks |= {_TEST: f"CI=true npx {_RUNNERS[runner]}"} if runner else {}
@@ -260,10 +260,6 @@ def _names_only_missing(files: Folder, script: str) -> bool:
     words = [word.strip("'\"").removeprefix("./") for word in script.split()]
     places = [word for word in words if "/" in word and _PLACE.fullmatch(word)]
     return bool(places) and not any(files.like(place, f"{place.rstrip('/')}/**") for place in places)
-
-
-def _check_name(script: str) -> str:
-    return script.replace(":", "-")
 
 
 def _node_tool(files: Folder, package: object) -> tuple[str, str | None, str, tuple[str, ...]]:

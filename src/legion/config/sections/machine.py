@@ -291,3 +291,11 @@ class RewindSettings:
     on: bool = flag(True, help="Whether the tree is saved after every call of Claude Code that can change it.")
     keep: int = whole(200, 1, 10_000, help="At least this many of the latest states of a run are kept.")
     disk_mb: float = number(500.0, 1, 1_000_000, unit="megabytes", help="Most disk for the kept states of a run.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerminalSettings:
+    keys: tuple[str, ...] = texts(
+        allowed="a list of lines like board.filter = ctrl+f",
+        help="Keys that you changed. The UI's help (`?`) names all actions; `unbind` takes a key away.",
+    )

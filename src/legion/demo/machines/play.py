@@ -22,7 +22,7 @@ from typing import TypeVar
 import legion
 from legion.cli.base.output import Cell, Colour, Screen, count
 from legion.client.legion import Legion
-from legion.demo.machines.link_state import CUT, GOOD, LinkState
+from legion.demo.machines.link_process import CUT, GOOD, LinkState
 from legion.demo.scratch import running_scratch
 from legion.demo.stage import SCRIPTS, DemoFolder, prepare
 from legion.demo.story import StoryLine, StoryPrinter

@@ -2,12 +2,17 @@
 
 Rights are computed at the hire and stored flat, so nothing has to walk up the tree to know them. Whether an agent works
 or idles is not stored: it works while one of its runs is alive.
+
+The names of the offers are those of the operations: the service obeys them, and the keys of all clients.
+
+A role is a word chosen by the hiring agent. So an agent has a right only if its hirer has it too, up to the person: no
+agent can hire one that may do more than itself, and adoption widens nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from legion.domain.errors import NotAllowed
@@ -297,3 +302,106 @@ class ClaimedTicket:
     submitted: bool
     """The agent reports that it is finished: the end of its turn judges the tree."""
     since: float
+
+
+LEADER = "leader"
+"""The role. Only the person can give it: one that another agent hired under this name is an agent like others."""
+
+
+def is_leader(agent: Agent) -> bool:
+    return plain(agent.role) == LEADER and (agent.hirer or agent.parent) == ROOT
+
+
+def own_tools(tools: frozenset[str] | None) -> frozenset[str]:
+    """A leader reads and delegates: of the program's tools it uses only those that read, whatever it may give."""
+    return READING if tools is None else READING & tools
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentFacts:
+    """What the rules need besides the agent."""
+
+    in_turn: bool = False
+    only_reads: bool = False
+    """Until a plan is approved: its own, or that of the ticket which it holds."""
+    opens: bool = False
+    """Its program has a form for a terminal."""
+    limits_tools: bool = False
+    """Its program keeps to the tools that it is given."""
+
+
+OFFERS: dict[str, Callable[[Agent, AgentFacts], bool]] = {
+    "tell_agent": lambda agent, facts: True,
+    "interrupt_agent": lambda agent, facts: facts.in_turn,
+    "attach_agent": lambda agent, facts: facts.opens,
+    "decide_plan": lambda agent, facts: facts.only_reads,
+    "delegate": lambda agent, facts: agent.delegates or facts.limits_tools,
+    "fire": lambda agent, facts: True,
+}
+"""For an agent that was not fired. `interrupt_agent` without words, `delegate` to the other of its two values."""
+
+
+def may(name: str, agent: Agent, facts: AgentFacts) -> bool:
+    return agent.fired_at is None and OFFERS[name](agent, facts)
+
+
+def offered(agent: Agent, facts: AgentFacts) -> list[str]:
+    return [name for name in OFFERS if may(name, agent, facts)]
+
+
+ALL_ROLES = "*"
+"""In place of a role: all of them."""
+
+
+class ExtraRight(Enum):
+    TELL = "tell"
+    """Write to every standing agent."""
+    INTERRUPT = "interrupt"
+    """Every agent except those above."""
+    FIRE = "fire"
+    """Every agent except those above."""
+    DRIVER = "driver"
+    """Choose the driver of the tickets that it dispatches."""
+    APPROVE = "approve"
+    """As a leader: approve plans of goals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtraRights:
+    """The roles to which each right is granted."""
+
+    roles: Mapping[ExtraRight, frozenset[str]] = field(default_factory=dict)
+
+    def to(self, right: ExtraRight, role: str) -> bool:
+        named = self.roles.get(right, frozenset())
+        return ALL_ROLES in named or plain(role) in named
+
+
+def plain(role: str) -> str:
+    """Roles are the same however they are spaced and capitalised."""
+    return " ".join(role.lower().split())
+
+
+def opened(roles: Mapping[ExtraRight, Iterable[str]]) -> ExtraRights:
+    return ExtraRights(roles={right: frozenset(map(plain, named)) for right, named in roles.items()})
+
+
+def rights_of(
+    opened: ExtraRights, hirers: Mapping[str, str], roles: Mapping[str, str], agent: str
+) -> frozenset[ExtraRight]:
+    """`hirers` and `roles` cover all agents that were ever hired."""
+    line = [one for one in (agent, *above(hirers, agent)) if one != ROOT]
+    return frozenset(right for right in ExtraRight if line and all(opened.to(right, roles[one]) for one in line))
+
+
+def tells(parents: Mapping[str, str], caller: str, target: str, rights: frozenset[ExtraRight]) -> bool:
+    return may_tell(parents, caller, target) or (ExtraRight.TELL in rights and caller != target)
+
+
+def commands(
+    parents: Mapping[str, str], caller: str, target: str, rights: frozenset[ExtraRight], right: ExtraRight
+) -> bool:
+    """Interrupt and fire: agents below; with the right, all except itself and those above."""
+    if may_command(parents, caller, target):
+        return True
+    return right in rights and target != caller and target not in above(parents, caller)

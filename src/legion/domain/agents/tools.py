@@ -10,9 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from legion.domain.agents.agent import Agent
-from legion.domain.agents.extra_rights import ExtraRight
-from legion.domain.agents.leaders import is_leader
+from legion.domain.agents.agent import Agent, ExtraRight, is_leader
 
 SERVER = "legion"
 """The name of the server that offers them."""

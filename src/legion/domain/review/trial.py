@@ -1,11 +1,14 @@
-"""The result of a trial of the checks: how each did on the code as it is, and whether it noticed an error in it.
+"""A trial of the checks: the errors that it plants, how each check did on the code as it is, and whether it noticed.
 
 A check that stays green when the code is broken does not test this tree. Most often [setup] has installed a copy of the
 package, and the check tests that copy: every change would land green.
+
+An error that shows at run time leaves [setup] alone, so that a build succeeds and the check itself has to notice.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +16,9 @@ from enum import Enum
 
 from legion.domain.checks import CheckResult
 from legion.domain.failure_causes import reason
+from legion.domain.review.path_patterns import extension
 from legion.domain.review.source_files import CheckKind, remedy
-from legion.domain.text import count
+from legion.domain.text import count, python_statements
 
 WAITS = "the checks were not shown to see the code: `legion inbox` asks about it, `legion doctor` says more"
 """Why tickets of the project wait before they land."""
@@ -93,7 +97,7 @@ class Trial:
             return ()
         if not self.files:
             return ("no source files were recognised that could be broken, so it is not known whether checks see them",)
-        found = [_blind(name) for name in self.blind]
+        found = [f"`{name}` stays green when the code is broken, so it does not test this tree" for name in self.blind]
         if self.unseen and not self.blind:
             named = ", ".join("the root" if folder == "." else f"`{folder}`" for folder in self.unseen)
             found.append(f"no check notices an error in {named}")
@@ -153,10 +157,6 @@ def unseen(noticed: Mapping[str, bool]) -> tuple[str, ...]:
     return tuple(folder or "." for folder, seen in noticed.items() if not seen)
 
 
-def _blind(name: str) -> str:
-    return f"`{name}` stays green when the code is broken, so it does not test this tree"
-
-
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 _LAST = (
@@ -211,3 +211,90 @@ def _number(found: re.Match[str]) -> int:
         counted = (part.split(" ") for part in many.split(", ") if part)
         return sum(int(number) for number, what in counted if what not in _NOT_RUN)
     return sum(int(group) for group in found.groups())
+
+
+PLANTED = "planted by the trial of the checks"
+
+_PYTHON = (
+    f'import os as _planted\nif _planted.environ.get("LEGION_CHECK") != "setup":\n    raise RuntimeError("{PLANTED}")\n'
+)
+_SCRIPT = f'if (globalThis.process?.env?.LEGION_CHECK !== "setup") throw new Error("{PLANTED}");\n'
+_TYPED_SCRIPT = _SCRIPT.replace("globalThis.", "(globalThis as any).")
+_SHELL = f'[ "${{LEGION_CHECK:-}}" = setup ] || {{ echo "{PLANTED}" >&2; exit 97; }}\n'
+
+_AT_THE_TOP = {
+    **dict.fromkeys(("js", "mjs", "cjs", "jsx"), _SCRIPT),
+    **dict.fromkeys(("ts", "mts", "cts", "tsx"), _TYPED_SCRIPT),
+    **dict.fromkeys(("sh", "bash"), _SHELL),
+    "rb": f'raise "{PLANTED}" unless ENV["LEGION_CHECK"] == "setup"\n',
+    "pl": f'BEGIN {{ die "{PLANTED}" unless ($ENV{{LEGION_CHECK}} // "") eq "setup" }}\n',
+    "pm": f'BEGIN {{ die "{PLANTED}" unless ($ENV{{LEGION_CHECK}} // "") eq "setup" }}\n',
+    "lua": f'if os.getenv("LEGION_CHECK") ~= "setup" then error("{PLANTED}") end\n',
+    "jl": f'get(ENV, "LEGION_CHECK", "") == "setup" || error("{PLANTED}")\n',
+    "r": f'if (Sys.getenv("LEGION_CHECK") != "setup") stop("{PLANTED}")\n',
+}
+"""By extension: what runs before everything else in the file."""
+
+_AT_THE_END = {
+    "php": f'\nif (getenv("LEGION_CHECK") !== "setup") throw new \\RuntimeException("{PLANTED}");\n',
+    **dict.fromkeys(("c", "h", "cc", "cpp", "cxx", "hh", "hpp", "m", "mm"), f"\n#error {PLANTED}\n"),
+    "rs": f'\ncompile_error!("{PLANTED}");\n',
+    "clj": f'\n(throw (Exception. "{PLANTED}"))\n',
+    **dict.fromkeys(("vue", "svelte"), f"\n<script>)({PLANTED}</script>\n"),
+}
+"""By extension: what follows everything else. All others get a line that no compiler takes."""
+
+_UNREADABLE = f"\n)({PLANTED}\n"
+_NEVER_RUN = (".pyi", ".d.ts", ".d.mts", ".d.cts")
+_FIRST_LINES = re.compile(rb"(?:[ \t]*\n|#[^\n]*(?:\n|\Z)|['\"]use [\w ]+['\"];?[ \t]*(?:\n|\Z))*")
+"""Lines that must stay first: the interpreter, comments that are instructions, and directives."""
+
+
+def breaks_at_run_time(path: str, content: bytes) -> bytes | None:
+    """The file with an error that shows as soon as it is run, or compiled. None where it never runs."""
+    if path.endswith(_NEVER_RUN):
+        return None
+    kind = extension(path)
+    if kind == "py":
+        return _in_python(content)
+    if (text := _AT_THE_TOP.get(kind)) is not None:
+        first = _FIRST_LINES.match(content)
+        return _inserted(content, 0 if first is None else first.end(), text)
+    return content + _AT_THE_END.get(kind, _UNREADABLE).encode()
+
+
+def leaves_setup_alone(path: str) -> bool:
+    """Whether a build does not notice the error that shows at run time."""
+    return extension(path) in ("py", "php", *_AT_THE_TOP)
+
+
+def breaks_when_read(path: str, content: bytes) -> bytes:
+    """The file with an error that every tool notices that parses it."""
+    kind = extension(path)
+    if kind in ("php", "vue", "svelte"):
+        return content + f"\n<?php )({PLANTED}\n".encode()
+    return content + (_AT_THE_END[kind] if kind in ("c", "h") else _UNREADABLE).encode()
+
+
+def _in_python(content: bytes) -> bytes:
+    """After docstring and `from __future__`, which must stay first."""
+    body = python_statements(content)
+    if body is None:
+        return content + b"\n" + _PYTHON.encode()
+    line = 0
+    for place, statement in enumerate(body):
+        words = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and place == 0
+        if not words and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
+            break
+        line = statement.end_lineno or line
+    if line:
+        lines = content.splitlines(keepends=True)
+        return _inserted(content, sum(map(len, lines[:line])), _PYTHON)
+    first = _FIRST_LINES.match(content)
+    return _inserted(content, 0 if first is None else first.end(), _PYTHON)
+
+
+def _inserted(content: bytes, at: int, text: str) -> bytes:
+    before = content[:at]
+    joint = b"" if not before or before.endswith(b"\n") else b"\n"
+    return before + joint + text.encode() + content[at:]

@@ -1,4 +1,4 @@
-"""The activity of a run: which tool calls its agent made, what they returned, and which of that was new.
+"""The activity of a run: its tool calls, which of their results were new, and what the watchdog saw between checks.
 
 Read from the facts in a run's journal, in order. A call counts as a repeat only if it had the same input and its result
 is the same, times and addresses aside.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _FLEETING = re.compile(
     r"""
@@ -238,3 +238,69 @@ def _return(event: JournalFact, call: ToolUse, seen: set[tuple[str, str]]) -> To
     # What cannot be compared never counts against an agent.
     is_new = same not in seen or not (call.input and result)
     return ToolReturn(call=call, number=event.number, time=event.time, result=result, tests=tests, is_new=is_new)
+
+
+_NOISE = 0.05
+"""Seconds of processor time that do not count: a waiting process wakes up now and then."""
+_NOISE_SHARE = 0.002
+"""And this share of the elapsed time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessLoad:
+    """What a set of processes has used so far."""
+
+    cpu: float
+    """Seconds."""
+    bytes: int
+    """Read and written."""
+    processes: str
+    """Identifies the set; another text for any other set."""
+    count: int
+
+
+NO_PROCESSES = ProcessLoad(cpu=0.0, bytes=0, processes="", count=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    run: int
+    tree: str = ""
+    tree_since: int = 0
+    """The number of the journal's last event when the files were first seen in this state."""
+    tree_at: float = 0.0
+    """When they were last seen to change; 0 where they never did."""
+    idle_since: float | None = None
+    cpu: float = 0.0
+    bytes: int = 0
+    processes: str = ""
+
+    @property
+    def known_tree_since(self) -> int | None:
+        return self.tree_since if self.tree else None
+
+
+def felt(watch: Observation, load: ProcessLoad | None, now: float) -> Observation:
+    """Updated with what the processes have done since; None where that is unknown."""
+    if load is None or not load.count:
+        return replace(watch, idle_since=None, cpu=0.0, bytes=0, processes="")
+    since = watch.idle_since if watch.idle_since is not None else now
+    allowed = _NOISE + _NOISE_SHARE * (now - since)
+    same = load.processes == watch.processes and load.bytes == watch.bytes
+    if same and 0 <= load.cpu - watch.cpu <= allowed:
+        return replace(watch, idle_since=since)
+    return replace(watch, idle_since=None, cpu=load.cpu, bytes=load.bytes, processes=load.processes)
+
+
+def looked(watch: Observation, tree: str, number: int, now: float) -> Observation:
+    """Updated with the present state of the files, after this event of the journal."""
+    if tree == watch.tree:
+        return watch
+    return replace(watch, tree=tree, tree_since=number, tree_at=now if watch.tree else watch.tree_at)
+
+
+def worth_keeping(before: Observation | None, now: Observation) -> bool:
+    """The counters of a busy process are outdated a moment later; a new daemon measures them again."""
+    if before is None:
+        return now.idle_since is not None or bool(now.tree)
+    return before.tree != now.tree or before.idle_since != now.idle_since

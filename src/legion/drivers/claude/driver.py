@@ -47,8 +47,7 @@ from legion.drivers.claude.options import ClaudeOptions
 from legion.drivers.claude.transport import HostTransport, ProgramEnded, server
 from legion.drivers.turns.journal import digest_of, summary
 from legion.drivers.turns.outcome import StopCause
-from legion.drivers.turns.permission_rules import rule_for
-from legion.drivers.turns.requests import RequestTasks
+from legion.drivers.turns.permission_rules import RequestTasks, rule_for
 
 
 class ClaudeDriver:

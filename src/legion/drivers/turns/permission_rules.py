@@ -1,9 +1,14 @@
-"""Builds the narrowest permission rule of Claude Code for a call, so that a person can allow it permanently. Pure."""
+"""Control requests of a run, each in a task of its own, and the narrowest permission rule for a call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any
 from urllib.parse import urlsplit
+
+from legion.drivers import ControlRequest, ControlRequests
 
 _EDITS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = {"Read": "file_path"}
@@ -42,3 +47,37 @@ def _domain(url: object) -> object:
     except ValueError:
         return None
     return f"domain:{host}" if host else None
+
+
+Handler = Callable[[ControlRequest], Coroutine[Any, Any, None]]
+
+
+class RequestTasks:
+    """The open requests of a run, and other work that must not delay it."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextlib.contextmanager
+    def listening(self, asks: ControlRequests, handle: Handler) -> Iterator[None]:
+        """Inside, one task per request is started, in the order of arrival."""
+
+        def take() -> None:
+            for ask in asks.take():
+                self.spawn(handle(ask))
+
+        loop = asyncio.get_running_loop()
+        loop.add_reader(asks.fileno(), take)
+        try:
+            yield
+        finally:
+            loop.remove_reader(asks.fileno())
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()

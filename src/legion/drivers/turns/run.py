@@ -30,7 +30,7 @@ from legion.drivers.turns import conversations
 from legion.drivers.turns.journal import RunJournal
 from legion.drivers.turns.options import TurnOptions
 from legion.drivers.turns.outcome import ENDED_WELL, GatewayAnswer, StopCause, TurnsFacts, judge
-from legion.drivers.turns.requests import RequestTasks
+from legion.drivers.turns.permission_rules import RequestTasks
 
 _INTERRUPT_GRACE = 2.0
 """Seconds to end the turn after an interrupt without a follow-up message."""

@@ -8,17 +8,14 @@ from enum import Enum
 from typing import Protocol
 
 from legion.gateway.dialects import errors
-from legion.gateway.dialects.anthropic import answer as anthropic_answer
 from legion.gateway.dialects.anthropic import request as anthropic_request
 from legion.gateway.dialects.anthropic import stream
 from legion.gateway.dialects.chat import answer as chat_answer
 from legion.gateway.dialects.chat import request as chat_request
 from legion.gateway.dialects.chat.stream import ChatReader, ChatWriter
-from legion.gateway.dialects.collect import events_of
-from legion.gateway.dialects.common import original_names
-from legion.gateway.dialects.gemini import answer as gemini_answer
+from legion.gateway.dialects.common import events_of, original_names
 from legion.gateway.dialects.gemini import request as gemini_request
-from legion.gateway.dialects.gemini.stream import GeminiWriter
+from legion.gateway.dialects.gemini.stream import GeminiWriter, write
 from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,
@@ -95,11 +92,7 @@ class _ProviderFunctions:
 
 _CALLERS = {
     Dialect.ANTHROPIC: _CallerFunctions(
-        anthropic_request.read,
-        anthropic_answer.write,
-        stream.AnthropicWriter,
-        errors.anthropic,
-        errors.status_for_anthropic,
+        anthropic_request.read, stream.write, stream.AnthropicWriter, errors.anthropic, errors.status_for_anthropic
     ),
     Dialect.CHAT: _CallerFunctions(
         chat_request.read, chat_answer.write, ChatWriter, errors.openai, errors.status_for_openai
@@ -107,12 +100,10 @@ _CALLERS = {
     Dialect.RESPONSES: _CallerFunctions(
         responses_request.read, responses_answer.write, ResponsesWriter, errors.openai, errors.status_for_openai
     ),
-    Dialect.GEMINI: _CallerFunctions(
-        gemini_request.read, gemini_answer.write, GeminiWriter, errors.gemini, errors.status_for_gemini
-    ),
+    Dialect.GEMINI: _CallerFunctions(gemini_request.read, write, GeminiWriter, errors.gemini, errors.status_for_gemini),
 }
 _PROVIDERS = {
-    Dialect.ANTHROPIC: _ProviderFunctions(anthropic_request.write, anthropic_answer.read, stream.AnthropicReader),
+    Dialect.ANTHROPIC: _ProviderFunctions(anthropic_request.write, stream.read, stream.AnthropicReader),
     Dialect.CHAT: _ProviderFunctions(chat_request.write, chat_answer.read, ChatReader),
     Dialect.RESPONSES: _ProviderFunctions(responses_request.write, responses_answer.read, ResponsesReader),
 }

@@ -17,8 +17,16 @@ from dataclasses import dataclass, replace
 import aiohttp
 from aiohttp import web
 
-from legion.gateway.access.admission import COUNTING, Admission, Endpoint, model_in_path, model_of
-from legion.gateway.access.answers import Refused, json_answer, unreadable
+from legion.gateway.access.admission import (
+    COUNTING,
+    Admission,
+    Endpoint,
+    Refused,
+    json_answer,
+    model_in_path,
+    model_of,
+    unreadable,
+)
 from legion.gateway.access.keys import Keys, NoKey
 from legion.gateway.access.provider import KeyStyle, Provider, ProviderDialect
 from legion.gateway.access.routing import Chooser, GatewayRouteTarget

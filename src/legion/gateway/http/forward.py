@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from legion.gateway.access.answers import Refused
+from legion.gateway.access.admission import Refused
 from legion.gateway.access.provider import KeyStyle, Provider, ProviderDialect
 from legion.gateway.access.token_exchange import EDITOR
 from legion.gateway.accounting.ledger import LimitEntry, RequestError

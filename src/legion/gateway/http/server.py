@@ -21,9 +21,16 @@ from aiohttp import web
 
 from legion import __version__
 from legion.domain.errors import NotAllowed, Retryable, StateConflict
-from legion.gateway.access import answers
-from legion.gateway.access.admission import Admission, Endpoint, route_of, token_of
-from legion.gateway.access.answers import Refused, json_answer, unreadable
+from legion.gateway.access.admission import (
+    Admission,
+    Endpoint,
+    Refused,
+    healthy,
+    json_answer,
+    route_of,
+    token_of,
+    unreadable,
+)
 from legion.gateway.access.keys import Keys
 from legion.gateway.access.token_exchange import Exchange
 from legion.gateway.accounting.ledger import LimitEntry, RequestError
@@ -138,7 +145,7 @@ class Gateway:
         try:
             route = route_of(request.method, path)
             if not route.needs_pass:
-                return answers.healthy(__version__)
+                return healthy(__version__)
             pass_ = self._admission.caller(request.headers)
         except Refused as refused:
             self._meter.refuse(refused.status, refused.error)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 import aiohttp
 from aiohttp import web
 
-from legion.gateway.access.answers import Refused, json_answer, unreadable
+from legion.gateway.access.admission import Refused, json_answer, unreadable
 from legion.gateway.access.provider import Provider, ProviderDialect
 from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.meter import RequestRecord
 from legion.gateway.counting.counters import AnswerSummary
 from legion.gateway.dialects import errors, registry
-from legion.gateway.dialects.collect import collect_answer, events_of
+from legion.gateway.dialects.common import collect_answer, events_of
 from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,

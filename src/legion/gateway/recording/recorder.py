@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from legion.gateway.dialects import registry
-from legion.gateway.dialects.collect import collect_answer
+from legion.gateway.dialects.common import collect_answer
 from legion.gateway.dialects.messages import (
     Event,
     ModelAnswer,

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from legion.git.core.command import git
 from legion.git.core.errors import BranchGone, GitError, RepositoryGone, TargetMoved
 from legion.git.hub.filters import Filters, FilterSource, filters_of
-from legion.git.hub.incomplete import allow_missing, complete, promisor
+from legion.git.hub.submodules import allow_missing, complete, promisor
 from legion.git.hub.writable import WritableRepository
 from legion.system import crash
 from legion.system.crash import Point

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.domain.landing.bisect import LandingMode
+from legion.domain.landing.queue import LandingMode
 from legion.git.core.command import git
 from legion.git.core.errors import GitError
 from legion.git.core.history import with_trailers
@@ -23,7 +23,7 @@ from legion.git.hub.attribute_files import attribute_files
 from legion.git.hub.objects import Signature, read_blobs, read_commit, write_commit
 from legion.git.hub.repository import Hub
 from legion.git.merge.conflicts import ConflictFile, read_conflicts
-from legion.git.merge.separate_paths import merge_separate
+from legion.git.merge.partial_trees import merge_separate
 from legion.system.process import FinishedProcess
 
 

@@ -20,7 +20,7 @@ from legion.git.core.errors import GitProblem
 from legion.git.hub.objects import commit_text, store_object
 from legion.git.hub.repository import Hub
 from legion.git.merge.candidates import attribute_tree
-from legion.git.merge.separate_paths import overlap
+from legion.git.merge.partial_trees import overlap
 from legion.git.trees.live import BorrowingHistory, Call, LiveTree, Quarantine
 from legion.git.trees.obstacles import ALL_BUT, pathspecs
 from legion.git.trees.setup_changes import SetupEdit, take_back

@@ -1,6 +1,8 @@
-"""Finds files in a worktree that git cannot take into a commit: pipes, sockets, devices, and paths that are too long.
+"""Files in a worktree that git cannot take into a commit: pipes, sockets, paths; and merges that were not completed.
 
 Git passes over them without a message. Knows nothing of the snapshot itself.
+
+Reads names of files only: no git runs on the agent's repository.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Container, Sequence
+from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from legion.git.core.command import fields
@@ -85,3 +88,35 @@ def _ignored(tree: LiveTree, paths: Sequence[str]) -> list[tuple[bytes, str]]:
 def _is_behind_link(top: Path, path: str) -> bool:
     above = (trees.facts(top, str(folder)) for folder in PurePosixPath(path).parents if folder.name)
     return any(facts is not None and stat.S_ISLNK(facts.st_mode) for facts in above)
+
+
+class GitOperation(Enum):
+    """What was started, and how git completes it or takes it back."""
+
+    MERGE = "merge"
+    REBASE = "rebase"
+    CHERRY_PICK = "cherry-pick"
+    REVERT = "revert"
+    BISECT = "bisect"
+
+    @property
+    def remedy(self) -> str:
+        if self is GitOperation.BISECT:
+            return "`git bisect reset` ends it"
+        return f"`git {self.value} --continue` completes it, `git {self.value} --abort` takes it back"
+
+
+_SIGNS = {
+    "MERGE_HEAD": GitOperation.MERGE,
+    "rebase-merge": GitOperation.REBASE,
+    "rebase-apply": GitOperation.REBASE,
+    "CHERRY_PICK_HEAD": GitOperation.CHERRY_PICK,
+    "REVERT_HEAD": GitOperation.REVERT,
+    "BISECT_LOG": GitOperation.BISECT,
+}
+
+
+def unfinished(work_tree: Path) -> GitOperation | None:
+    """The operation that is in progress in the repository of this worktree."""
+    there = trees.names(work_tree, ".git")
+    return next((operation for sign, operation in _SIGNS.items() if sign in there), None)

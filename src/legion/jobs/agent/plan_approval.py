@@ -19,9 +19,8 @@ from legion.domain.runs import Outcome, Run
 from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.spec import TicketPlan
 from legion.domain.tickets.ticket import Fail, Park, ParkReason, State, Ticket, TryAgain
-from legion.jobs.agent.final_message import final_messages
 from legion.jobs.agent.mail_prompt import name_of, quoted
-from legion.jobs.agent.resume_prompt import MODEL_ANSWERED
+from legion.jobs.agent.resume_prompt import MODEL_ANSWERED, final_messages
 from legion.jobs.board import Board
 from legion.runner.journal import read_journal
 from legion.store.board import plan_approvals, questions, tickets

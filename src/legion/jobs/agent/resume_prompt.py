@@ -1,8 +1,9 @@
-"""Builds the prompt for an agent that resumes its conversation, from the journals of its earlier runs."""
+"""The final message of an earlier run, and the prompt for an agent that resumes its conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
@@ -10,6 +11,7 @@ from legion.jobs.agent.briefing import resume_text
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext
 from legion.runner.journal import JournalEvent, read_journal
+from legion.runner.spec import RunFolder, read_spec
 from legion.store.work import rewinds, runs
 
 MODEL_ANSWERED = frozenset({"said", "thought", "called", "begins"})
@@ -72,3 +74,30 @@ def _undelivered(events: Iterable[JournalEvent]) -> tuple[str, ...]:
         elif event.kind in MODEL_ANSWERED:
             sent = {id: text for id, text in sent.items() if id not in seen}
     return tuple(sent.values())
+
+
+_LONGEST_OUTPUT = 400_000
+
+
+def final_message(run_dir: Path) -> str:
+    """The last message of a conversation, or all that another program printed. Never a file of its tree."""
+    if not read_spec(run_dir).profile.capabilities.talks:
+        return output_end(RunFolder(run_dir).output, _LONGEST_OUTPUT)
+    texts = [event.facts.get("text") for event in read_journal(run_dir) if event.kind == "result"]
+    return str(texts[-1] or "") if texts else ""
+
+
+def final_messages(events: Iterable[JournalEvent]) -> str:
+    """The final messages of all answers; a run has several where messages reached it on the way."""
+    texts = [str(event.facts.get("text") or "").strip() for event in events if event.kind == "result"]
+    return "\n\n".join(dict.fromkeys(text for text in texts if text))
+
+
+def output_end(output: Path, most: int) -> str:
+    try:
+        with output.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - most))
+            return file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""

@@ -25,7 +25,7 @@ from legion.jobs.agent.resume_prompt import is_first, resume_prompt
 from legion.jobs.attempts import escalation
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace import adopted, environment, handed_off, linked_projects, rewind_points, sandbox
+from legion.jobs.workspace import adopted, environment, linked_projects, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.store import events
 from legion.store.board import goals, notes, plan_approvals, tickets
@@ -78,7 +78,7 @@ def prepared_input(
         chosen = replace(chosen, driver=registry.PROFILES[registry.TERMINAL])
     if origin is not None:
         adopted.hand_over(project, chosen.driver, origin.source, paths.state, paths.tree)
-    handed_off.take_back(chosen.driver, paths.state, this_run.conversation, paths.tree)
+    adopted.take_back(chosen.driver, paths.state, this_run.conversation, paths.tree)
     input = _input(context, project, ticket, this_run, chosen, paths.tree)
     if attended is None:
         input = with_source(context, project, ticket, this_run, chosen, input, paths)

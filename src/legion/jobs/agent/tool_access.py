@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from legion.config.sections.claude import Answers
-from legion.domain.agents import extra_rights, tools
-from legion.domain.agents.agent import Agent
-from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents import tools
+from legion.domain.agents.agent import Agent, ExtraRight, rights_of
 from legion.domain.agents.tools import Tool
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
@@ -94,4 +93,4 @@ def rights(context: Board, tx: ReadTransaction, agent: str) -> frozenset[ExtraRi
     opened = context.user.standing.opened
     if not any(opened.roles.values()):
         return frozenset()
-    return extra_rights.rights_of(opened, agents.hirers(tx), agents.roles(tx), agent)
+    return rights_of(opened, agents.hirers(tx), agents.roles(tx), agent)

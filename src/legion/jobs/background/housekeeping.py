@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket
-from legion.domain.agents.idle_claims import REMINDER, IdleStep, idle_step, question, reminder
 from legion.domain.agents.mail import MessageKind
 from legion.domain.projects import Project
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import seated
+from legion.domain.scheduling.after_turn import REMINDER, IdleStep, idle_step, question, reminder
 from legion.domain.tickets.ticket import State
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier

@@ -1,4 +1,4 @@
-"""Proposes a lesson where a ticket landed after an attempt of it had failed by its change.
+"""Passes after landings: lands epics that had to wait, and proposes a lesson where a failed attempt came before.
 
 Each landing is looked at once, also over restarts. Readers that word a lesson work one at a time, and not while a
 budget is spent.
@@ -30,7 +30,9 @@ from legion.domain.notes import LONGEST_FOR_AGENTS, MOST_FOR_AGENTS
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs import ask
 from legion.jobs.context import Context
+from legion.jobs.loop import BackgroundLoop
 from legion.jobs.supervise.usage import refuse_without_money
+from legion.jobs.trees import Trees
 from legion.store import events
 from legion.store.board import notes, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -174,3 +176,21 @@ def _attempt(event: Event) -> int:
     """The attempt that failed: the next one counts from its start on."""
     number = event.data.get("attempt")
     return number if isinstance(number, int) else 1
+
+
+_EVERY = 600.0
+_QUIET = 1.0
+
+
+class EpicLandings(BackgroundLoop):
+    def __init__(self, context: Trees, land: Callable[[], None]) -> None:
+        """`land` lands those that can land now."""
+        super().__init__(context, "epic-landings")
+        self._land = land
+
+    def _repeat(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.clear()
+            self._attempt("the look at epics", self._land)
+            self._wake.wait(_EVERY)
+            self._stopping.wait(_QUIET)

@@ -13,8 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from legion.domain.errors import StateConflict
 from legion.domain.projects import Project
-from legion.domain.routines.routine import FailedCount, Routine, is_failed_attempt, reason
-from legion.domain.routines.schedule import OnEvent, Trigger, due
+from legion.domain.routines import FailedCount, OnEvent, Routine, Trigger, due, is_failed_attempt, reason
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import GitProblem
 from legion.git.person.inspect import tags

@@ -18,8 +18,17 @@ from legion.domain.agents.teams import RolePart
 from legion.domain.errors import LegionError
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import State as TicketState
-from legion.domain.watchdog import diagnosis, observation
-from legion.domain.watchdog.activity import USED_FACTS, Activity, ActivityReader, JournalFact
+from legion.domain.watchdog import diagnosis
+from legion.domain.watchdog.activity import (
+    USED_FACTS,
+    Activity,
+    ActivityReader,
+    JournalFact,
+    Observation,
+    felt,
+    looked,
+    worth_keeping,
+)
 from legion.domain.watchdog.diagnosis import (
     RULES,
     Dead,
@@ -34,7 +43,6 @@ from legion.domain.watchdog.diagnosis import (
     WatchdogLimits,
     WatchdogStep,
 )
-from legion.domain.watchdog.observation import Observation
 from legion.gateway.accounting import activity
 from legion.gateway.files.folder import GatewayFolder
 from legion.git.merge.prediction import OpenChange, Prediction
@@ -228,7 +236,7 @@ class Watchdog(BackgroundLoop):
         if processes is not None:
             used = load.load(seen.root, processes, walled=sandboxed, tools_only=seen.talks)
         seen.processes = None if used is None else used.count
-        seen.watch = observation.felt(seen.watch, used, now)
+        seen.watch = felt(seen.watch, used, now)
         return True
 
     def _compare_files(self, seen: _JournalProgress, now: float) -> None:
@@ -241,7 +249,7 @@ class Watchdog(BackgroundLoop):
         number = seen.activity.last_number
         tree = self._prediction(seen.run.project).tree(change)
         if tree is not None:
-            seen.watch = observation.looked(seen.watch, tree, number, now)
+            seen.watch = looked(seen.watch, tree, number, now)
 
     def _open_change(self, run: Run) -> OpenChange | None:
         project = self.context.project(run.project)
@@ -264,7 +272,7 @@ class Watchdog(BackgroundLoop):
         return self._predictions[project_id]
 
     def _keep(self, seen: _JournalProgress) -> None:
-        if not observation.worth_keeping(seen.kept, seen.watch):
+        if not worth_keeping(seen.kept, seen.watch):
             return
         with self.context.store.write() as tx:
             watchdog.keep(tx, seen.watch)

@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from legion import __version__
 from legion.domain.errors import BadInput, StateConflict
-from legion.git.hub import archive
+from legion.git.hub import board_ref
 from legion.store.board_records import SCHEMA
 from legion.store.database import schema
 from legion.store.database.full_copy import copy_all
@@ -51,11 +51,11 @@ def write(data: DataDir, store: Store, file: Path) -> HeadCopy:
                 count = copy_all(tx, rows)
                 projects = {int(row.id): str(row.name) for row in tx.execute(select(schema.projects))}
                 hubs = {id: data.project(id) / "hub.git" for id in projects}
-                refs = {id: archive.refs_of(hub) for id, hub in hubs.items() if hub.is_dir()}
+                refs = {id: board_ref.refs_of(hub) for id, hub in hubs.items() if hub.is_dir()}
         finally:
             rows.close()
         for id, mine in refs.items():
-            archive.pack(hubs[id], mine, folder / str(id))
+            board_ref.pack(hubs[id], mine, folder / str(id))
         facts = {"format": FORMAT, "schema": SCHEMA, "version": __version__, "rows": count, "refs": refs}
         (folder / _FACTS).write_text(json.dumps(facts))
         half = folder / "complete"
@@ -73,7 +73,7 @@ def read(file: Path, data: DataDir, store: Store) -> HeadCopy:
         folder = Path(made)
         facts = _extract(file, folder)
         for id, refs in facts["refs"].items():
-            archive.unpack(folder / id / archive.PACK, refs, folder / "hubs" / id / "hub.git")
+            board_ref.unpack(folder / id / board_ref.PACK, refs, folder / "hubs" / id / "hub.git")
         rows = Store(sqlite_url(folder / _ROWS))
         try:
             rows.migrate()
@@ -93,7 +93,7 @@ def _archive(folder: Path, projects: list[int], goal: Path) -> None:
     with goal.open("wb") as out:
         # Packs are compressed already.
         with tarfile.open(fileobj=out, mode="w") as tar:
-            for name in (_FACTS, _ROWS, *(f"{id}/{archive.PACK}" for id in projects)):
+            for name in (_FACTS, _ROWS, *(f"{id}/{board_ref.PACK}" for id in projects)):
                 tar.add(folder / name, name)
         out.flush()
         os.fsync(out.fileno())

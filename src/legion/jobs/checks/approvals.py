@@ -15,15 +15,20 @@ from functools import lru_cache
 from pathlib import Path
 
 from legion.config.sections.evidence import GuardMode
-from legion.domain.landing.bisect import LandingMode
 from legion.domain.landing.filter_rules import filter_changes, filter_lines, late_filter
+from legion.domain.landing.queue import LandingMode
 from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import diffs
-from legion.domain.review.hidden_characters import HiddenCharacter, hidden_characters
-from legion.domain.review.large_files import LargeFile, too_large
+from legion.domain.review.additions import (
+    HiddenCharacter,
+    LargeFile,
+    SecretFound,
+    hidden_characters,
+    secrets_in,
+    too_large,
+)
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.protected_files import ToolFile, TouchedFile, left_by_tools, stopped_by
-from legion.domain.review.secrets import SecretFound, secrets_in
 from legion.domain.review.weakened_tests import Weakening, weakenings
 from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.spec import StartPoint
@@ -37,7 +42,7 @@ from legion.jobs.attempts import feedback
 from legion.jobs.board import Board
 from legion.jobs.supervise.outcome import first_paths
 from legion.jobs.trees import ProjectContext
-from legion.jobs.workspace import repository_files
+from legion.jobs.workspace import save
 from legion.store.board import questions
 from legion.store.database.transactions import ReadTransaction, Transaction
 
@@ -143,8 +148,8 @@ def concern(context: Board, project: ProjectContext, ticket: Ticket, change: Cha
         # A revert of a landed change is exactly what a person asked for.
         return None
     hub = project.hub
-    found = (*repository_files.repositories(hub, change, change.commit), *repository_files.links_into_git(hub, change))
-    links = repository_files.links_outside(hub, change)
+    found = (*save.repositories(hub, change, change.commit), *save.links_into_git(hub, change))
+    links = save.links_outside(hub, change)
     changed = hub.changed_files(change.base, change.commit)
     stopped, weak = _undeclared(context, project, ticket, change)
     most = context.user.protection.most_files
@@ -189,8 +194,8 @@ def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) 
     if change is None or ticket.spec.undoes is not None:
         return None
     hub = project.hub
-    merged = repository_files.repositories(hub, change, candidate)
-    new = tuple(path for path in merged if path not in repository_files.repositories(hub, change, change.commit))
+    merged = save.repositories(hub, change, candidate)
+    new = tuple(path for path in merged if path not in save.repositories(hub, change, change.commit))
     changed = hub.changed_files(change.base, change.commit)
     filters = _stored_before(project, change.commit, candidate, changed)
     if not new and not filters:

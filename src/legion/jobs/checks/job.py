@@ -7,12 +7,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from legion.domain.checks import Check, CheckResult, Receipt, cannot_run, never_passes, what_failed
+from legion.domain.checks import Check, CheckResult, HookKind, Receipt, cannot_run, never_passes, what_failed
 from legion.domain.errors import LegionError
 from legion.domain.events import EventKind
-from legion.domain.hooks import HookKind
-from legion.domain.landing.revert_proof import RevertHunk, RevertProof, new_tests, revertable_hunks
 from legion.domain.review import diffs
+from legion.domain.review.weakened_tests import RevertHunk, RevertProof, new_tests, revertable_hunks
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.evidence import check_named, unproven
 from legion.domain.tickets.ladder import next_try, next_try_after_conflict
@@ -36,7 +35,7 @@ from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs import person_hooks
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.board import Board
-from legion.jobs.checks import approvals, execution, held_out, red_checks, reviewers
+from legion.jobs.checks import approvals, candidates, execution, red_checks, reviewers
 from legion.jobs.checks.approvals import ApprovalConcern
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
@@ -130,7 +129,7 @@ def next_step_without_checks(
         or ticket.behind is not None
         or person_hooks.is_set(context, HookKind.TASK_COMPLETED)
         or proof_wanted(project, ticket)
-        or held_out.kept(context, project, (ticket,), change.base, change.commit)
+        or candidates.kept(context, project, (ticket,), change.base, change.commit)
         or approvals.concern(context, project, ticket, change)
     ):
         return None
@@ -164,10 +163,10 @@ def confirmed(
 
 
 def _checkpoint(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> _Judged:
-    if (gone := held_out.waits(context, ticket)) is not None:
+    if (gone := candidates.waits(context, ticket)) is not None:
         return _Judged(step=gone)
     target = project.target
-    own = (*execution.proofs(ticket.id, ticket.spec.proofs), *held_out.wanted(context, ticket))
+    own = (*execution.proofs(ticket.id, ticket.spec.proofs), *candidates.wanted(context, ticket))
     wanted = (*execution.project_checks(project), *own)
     tested = confirmed(
         context, project, execution.test_unless_cancelled(context, project, target, wanted, cancel), cancel
@@ -184,7 +183,7 @@ def _proofs(context: Context, project: ProjectContext, ticket: Ticket, cancel: C
     if isinstance(merged, MergeConflict):
         found = already_there(context, project, ticket, cancel)
         return found or sent_back_for_conflict(context, project, ticket, target, merged)
-    kept = held_out.kept(context, project, (ticket,), target, merged.commit)
+    kept = candidates.kept(context, project, (ticket,), target, merged.commit)
     proofs = (*kept, *execution.proofs(ticket.id, ticket.spec.proofs))
     tested = confirmed(
         context, project, execution.test_unless_cancelled(context, project, merged.commit, proofs, cancel), cancel

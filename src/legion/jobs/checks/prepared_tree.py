@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.git.trees.check_trees import OWN
-from legion.jobs.check_slots import FIRST
 from legion.jobs.context import Context
+from legion.jobs.live_state import FIRST
 from legion.jobs.trees import ProjectContext
-from legion.jobs.workspace import setup, setup_record
+from legion.jobs.workspace import kept_outputs, setup
 from legion.jobs.workspace.command import CancelToken
 
 _BY_FILES = (
@@ -64,7 +64,7 @@ class PreparedTree:
                 # The target has moved since, or setup reads something else this time.
                 self._of_its_own(self.name).make()
             place = self._shown(self.commit)
-        return place, setup.shown(place, setup_record.outputs(self._record))
+        return place, setup.shown(place, kept_outputs.outputs(self._record))
 
     def make(self) -> None:
         """Run setup from nothing. Raises SetupFailed, or Cancelled."""
@@ -126,7 +126,7 @@ class PreparedTree:
         return replace(self, name=name, made_on=self.commit, landed=False)
 
     def _shown(self, commit: str) -> Path:
-        return self.project.check_trees.prepare(self.name, commit, keep=setup_record.outputs(self._record))
+        return self.project.check_trees.prepare(self.name, commit, keep=kept_outputs.outputs(self._record))
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from pathlib import Path
 from legion.domain.checks import Check, CheckResult, Receipt
 from legion.domain.errors import LegionError
 from legion.domain.landing.queue import needed
-from legion.domain.review import planted_errors
+from legion.domain.review import trial
 from legion.domain.review.source_files import CheckKind, kind_of
 from legion.domain.review.trial import WAITS, Sight, Trial, TriedCheck, sight_of, tests_ran, unseen
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
@@ -199,7 +199,7 @@ class _TrialRun:
             todo = [check for check in checks if not (self._noticed[folder] and check.name in self._red)]
             broken = self._broken(files, kind) if todo else {}
             # An error in what setup builds says nothing of the checks: they are judged by what it leaves alone.
-            run = {path: both for path, both in broken.items() if planted_errors.leaves_setup_alone(path)}
+            run = {path: both for path, both in broken.items() if trial.leaves_setup_alone(path)}
             if todo and not self._try(folder, broken, todo) and not (run and self._try(folder, run, todo)):
                 # A change like this would not get as far as the checks.
                 self._noticed[folder] = True
@@ -210,7 +210,7 @@ class _TrialRun:
         ids = partial_trees.tracked(self._project.hub, self._commit)
         nearest = sorted(files, key=lambda path: (path.count("/"), path))[:_MOST_FILES]
         contents = {path: self._project.hub.content(ids[path]) for path in nearest}
-        plant = planted_errors.breaks_at_run_time if kind is CheckKind.TESTS else planted_errors.breaks_when_read
+        plant = trial.breaks_at_run_time if kind is CheckKind.TESTS else trial.breaks_when_read
         planted = ((path, content, plant(path, content)) for path, content in contents.items())
         return {path: (content, broken) for path, content, broken in planted if broken is not None}
 
@@ -265,7 +265,7 @@ class _TrialRun:
             ):
                 place, _ = ready.show()
                 for path, content in self._copies.items():
-                    _replace(place / path, planted_errors.breaks_at_run_time(path, content) or content)
+                    _replace(place / path, trial.breaks_at_run_time(path, content) or content)
                 for check in testing:
                     self._step(f"{check.name} with an error in copies of the code")
                     if self._is_red(ready, check):

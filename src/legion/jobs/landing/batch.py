@@ -10,15 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from legion.config.files.project import FILE, hash_of, parse
-from legion.domain.checks import failed_commands
+from legion.domain.checks import HookKind, failed_commands
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.domain.forge.connections import ForgeKind, TicketPull
 from legion.domain.forge.issues import ticket_branch
 from legion.domain.forge.pulls import PullStage
-from legion.domain.hooks import HookKind
-from legion.domain.landing import bisect
-from legion.domain.landing.bisect import BisectProbe, BisectState
+from legion.domain.landing import queue
+from legion.domain.landing.queue import BisectProbe, BisectState
 from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.ticket import Park, ParkReason, Recheck, Ticket
 from legion.git.hub.repository import TARGET
@@ -27,22 +26,22 @@ from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs import person_hooks
 from legion.jobs.attempts import feedback
 from legion.jobs.board import Board
-from legion.jobs.checks import approvals, execution, held_out, trial
-from legion.jobs.checks.candidates import ChainLink, candidate, part
+from legion.jobs.checks import approvals, execution, trial
+from legion.jobs.checks.candidates import ChainLink, candidate, of_batch, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, may_be_there, refuse_broken, sent_back_for_conflict
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
-from legion.jobs.landing import gate, live_tests, target
-from legion.jobs.landing.send_back import refuse_upstream, send_back, settle_upstream, stop_for_approval
-from legion.jobs.landing.speculation import Speculation
+from legion.jobs.landing import gate, target
+from legion.jobs.landing.queue import refuse_upstream, send_back, settle_upstream, stop_for_approval
+from legion.jobs.landing.speculation import Speculation, of_chain
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store.board import forges, projects, tickets
 from legion.system import crash
 from legion.system.crash import Point
-from legion.system.parallel import call_each
+from legion.system.loops import call_each
 
 _FIX = "fix that and commit again"
 
@@ -287,16 +286,16 @@ class Batch:
             speculation.give_up()
             complete = BisectProbe(len(self._chain))
             tried[complete] = _CheckedChain(links=tuple(self._chain), tested=early)
-            search = bisect.with_results(search, {complete: False})
+            search = queue.with_results(search, {complete: False})
         while not search.settled:
-            probes = bisect.probes(search, slots)
+            probes = queue.probes(search, slots)
             results = dict(zip(probes, call_each(self._try, probes, thread_name="probe"), strict=True))
             tested = {probe: result for probe, result in results.items() if result is not None}
             for result in tested.values():
                 refuse_broken(result.tested)
             tried |= tested
             green = {probe: None if result is None else result.tested.green for probe, result in results.items()}
-            search = bisect.with_results(search, green)
+            search = queue.with_results(search, green)
             if search.red is not None:
                 speculation.give_up()
                 self._show_suspects(search)
@@ -314,7 +313,7 @@ class Batch:
             return None
         crash.reach(Point.LAND_BEFORE_TEST)
         wanted, complete = self._wanted(links), probe == BisectProbe(len(self._chain))
-        with live_tests.of_chain(self._context, self._project, links, wanted, complete=complete):
+        with of_chain(self._context, self._project, links, wanted, complete=complete):
             tested = execution.test_unless_cancelled(
                 self._context, self._project, links[-1].commit, wanted, self._cancel
             )
@@ -322,7 +321,7 @@ class Batch:
 
     def _wanted(self, links: Sequence[ChainLink]) -> tuple[WantedCheck, ...]:
         tickets = [link.ticket for link in links if link.ticket is not None]
-        return held_out.of_batch(self._context, self._project, tickets, self._start, links[-1].commit)
+        return of_batch(self._context, self._project, tickets, self._start, links[-1].commit)
 
     def _refuse_red_upstream(self, against: CheckedCommit) -> None:
         """At once, by the settings of this batch: the person's commits never wait as a suspect."""

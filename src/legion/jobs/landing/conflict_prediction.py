@@ -31,7 +31,7 @@ from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace import setup_record
+from legion.jobs.workspace import kept_outputs
 from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import worktree_name
 from legion.jobs.workspace.setup import is_prepared
@@ -154,7 +154,7 @@ def _open_change(context: Trees, project: ProjectContext, ticket: Ticket) -> Ope
     if ticket.base is None or ticket.plant is not None or not tree.is_dir():
         return None
     index = project.worktrees.index(worktree_name(ticket.id))
-    edited = setup_record.edited(project, tree)
+    edited = kept_outputs.edited(project, tree)
     live = live_tree(context, project, tree)
     return OpenChange(id=ticket.id, base=ticket.base, tree=live, index=index, edited=edited)
 

@@ -12,7 +12,7 @@ from legion.domain.checks import Receipt
 from legion.domain.events import EventKind
 from legion.domain.landing.queue import gate_key, is_gated
 from legion.domain.questions import LAND, Question, QuestionKind
-from legion.domain.review.hidden_characters import warning
+from legion.domain.review.additions import warning
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
@@ -21,7 +21,8 @@ from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
-from legion.store.board import epics, questions, tickets
+from legion.store import epic_sessions
+from legion.store.board import questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims
 
@@ -31,7 +32,7 @@ _PATIENCE = 30 * 86_400.0
 
 def waits(tx: ReadTransaction, project: ProjectContext, ticket: Ticket) -> bool:
     """Whether the ticket's change may not land before the person says so."""
-    epic = epics.gates(tx).get((project.id, ticket.spec.epic)) if ticket.spec.epic else None
+    epic = epic_sessions.gates(tx).get((project.id, ticket.spec.epic)) if ticket.spec.epic else None
     if ticket.change is None or not is_gated(ticket, epic=epic, project=project.config.landing.gate):
         return False
     asked = (questions.by_key(tx, gate_key(ticket)), questions.by_key(tx, gate_key(ticket, again=True)))

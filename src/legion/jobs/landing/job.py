@@ -20,16 +20,15 @@ from legion.domain.scheduling.races import COMPARES, FinishedLane, LaneStanding,
 from legion.domain.tickets.ticket import AskReview, Park, ParkReason, State, Stop, Ticket
 from legion.git.merge.candidates import MergeConflict
 from legion.jobs.board import Board
-from legion.jobs.checks import held_out, trial
+from legion.jobs.checks import candidates, trial
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
-from legion.jobs.landing import gate, live_tests, target
+from legion.jobs.landing import gate, speculation, target
 from legion.jobs.landing.batch import Batch
-from legion.jobs.landing.queue import MergeQueue, lines_changed
-from legion.jobs.landing.send_back import send_back
+from legion.jobs.landing.queue import MergeQueue, lines_changed, send_back
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.command import Cancelled, CancelToken
@@ -128,7 +127,7 @@ class _QueueWorker:
         """The batch that is being tested ahead, else the first of the queue, without those that cannot be tested."""
         ahead = () if with_upstream else self._speculation.next(project)
         batch = ahead or self._first(project)
-        parked = {ticket.id: step for ticket in batch if (step := held_out.waits(self._context, ticket)) is not None}
+        parked = {ticket.id: step for ticket in batch if (step := candidates.waits(self._context, ticket)) is not None}
         if batch and (unproven := trial.stops(self._context, project, batch)) is not None:
             parked = {ticket.id: unproven for ticket in batch}
         for ticket in batch:
@@ -168,7 +167,7 @@ class _QueueWorker:
                 if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
                     return
             cancel = CancelToken()
-            test = live_tests.repeated(self._context, project, suspect.ticket, suspect.against)
+            test = speculation.repeated(self._context, project, suspect.ticket, suspect.against)
             with cancelling(self._context, [suspect.ticket], cancel), test:
                 tested = confirmed(self._context, project, suspect.against, cancel)
             if tested.green:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from legion.domain.events import EventKind
-from legion.domain.landing.bisect import LandingIntent
+from legion.domain.landing.queue import LandingIntent
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Ticket
 from legion.git.merge import candidates

@@ -15,8 +15,7 @@ from legion.config.files.project import FILE, hash_of, parse
 from legion.domain.checks import HELD_OUT, CheckResult
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
-from legion.domain.landing.bisect import LandingIntent
-from legion.domain.landing.queue import LandingTarget
+from legion.domain.landing.queue import LandingIntent, LandingTarget
 from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Land, Ticket

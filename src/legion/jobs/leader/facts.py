@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from legion.config.sections.claude import Answers
-from legion.domain.agents.agent import ROOT, Agent, below, tree
-from legion.domain.agents.extra_rights import ExtraRight
-from legion.domain.agents.leaders import is_leader
+from legion.domain.agents.agent import ROOT, Agent, ExtraRight, below, is_leader, tree
 from legion.domain.agents.mail import MessageKind
 from legion.domain.leader.briefing import EpicFact, LeaderFacts, LeaderRights, SpokenLine
 from legion.domain.leader.digest import BoardFacts, PlanFact, QuestionFact, TicketFact

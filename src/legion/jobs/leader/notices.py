@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.agents.agent import ROOT, Agent
-from legion.domain.agents.leaders import is_leader
+from legion.domain.agents.agent import ROOT, Agent, is_leader
 from legion.domain.agents.mail import MessageKind
 from legion.domain.events import EventKind
 from legion.domain.leader.briefing import notice

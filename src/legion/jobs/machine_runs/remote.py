@@ -20,7 +20,7 @@ from legion.domain.machines.machine import CommandKind, PlacedRun, PlacementStat
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import ControlRequest, InterruptRequest, PermissionAnswer, StopRequest, TellRequest
-from legion.git.hub.unfinished import GitOperation
+from legion.git.trees.unsaved import GitOperation
 from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import packs, placements

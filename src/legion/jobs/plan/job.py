@@ -22,17 +22,16 @@ from legion.domain.questions import QuestionKind
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.decide import Claim
 from legion.domain.text import count
-from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.preparation import Workplace
+from legion.jobs.agent.resume_prompt import final_message
 from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, RunOutcome
 from legion.jobs.plan import facts, planner_run
-from legion.jobs.supervise.finish import RunEnd, finish
 from legion.jobs.supervise.outcome import limit_ends
 from legion.jobs.supervise.questions import QuestionSource
-from legion.jobs.supervise.wait import CrashPoints
+from legion.jobs.supervise.wait import CrashPoints, RunEnd, finish
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota
 from legion.store.board import goals, questions

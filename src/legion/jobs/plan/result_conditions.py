@@ -11,7 +11,7 @@ from legion.domain.plans.conditions import SeenResult, StepResult, holds, report
 from legion.domain.plans.plan import GoalPlan, PlanSource, PlanState
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Stop, Submit
-from legion.jobs.agent.final_message import final_message
+from legion.jobs.agent.resume_prompt import final_message
 from legion.jobs.board import Board
 from legion.jobs.trees import Trees
 from legion.runner.spec import UnreadableSpec

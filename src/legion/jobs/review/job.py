@@ -24,19 +24,18 @@ from legion.domain.review.verdicts import (
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.ticket import Park, ParkReason, State, Step, Ticket
-from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.preparation import Workplace
+from legion.jobs.agent.resume_prompt import final_message
 from legion.jobs.attempts import escalation, review_rounds
 from legion.jobs.board import Board
 from legion.jobs.checks import reviewers
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, RunOutcome
-from legion.jobs.review import coverage, reviewer_run
-from legion.jobs.supervise.finish import RunEnd, finish
+from legion.jobs.review import reviewer_run
 from legion.jobs.supervise.outcome import limit_ends, staggered
 from legion.jobs.supervise.questions import QuestionSource
-from legion.jobs.supervise.wait import CrashPoints
+from legion.jobs.supervise.wait import CrashPoints, RunEnd, finish
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota
 from legion.store.board import tickets, verdicts
@@ -200,7 +199,7 @@ def _read(
         )
     except MalformedVerdict as wrong:
         return _ReviewEnd(outcome=plain.outcome, detail=f"no verdict: {wrong}", refused=str(wrong))
-    if coverage.files_opened(context, project, mine, this_run) == frozenset():
+    if reviewer_run.files_opened(context, project, mine, this_run) == frozenset():
         weighed = replace(weighed, notes=(*weighed.notes, _OPENED_NOTHING))
     but = f", though {OVERRULED}" if OVERRULED in weighed.notes else ""
     return _ReviewEnd(outcome=plain.outcome, detail=f"verdict: {weighed.verdict.ruling.value}{but}", weighed=weighed)

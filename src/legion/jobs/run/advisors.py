@@ -18,9 +18,9 @@ from legion.domain.tickets.ticket import Park, Resume, Step, Ticket
 from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec, teams
 from legion.jobs.agent.briefing import ADVISER_RULES, advice_prompt, restart_text
-from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_run import AgentProgram, PreparedInput
 from legion.jobs.agent.preparation import Workplace
+from legion.jobs.agent.resume_prompt import final_message
 from legion.jobs.attempts import escalation
 from legion.jobs.board import Board
 from legion.jobs.context import Context

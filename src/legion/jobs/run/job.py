@@ -49,10 +49,9 @@ from legion.jobs.landing.reverted import before, reverse
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, NotSaved, NotStarted, RunOutcome
 from legion.jobs.run import advisors
-from legion.jobs.supervise.finish import RunEnd, finish
 from legion.jobs.supervise.outcome import first_paths, judge, judge_change, rest_before, staggered, unfinished
 from legion.jobs.supervise.questions import QuestionSource
-from legion.jobs.supervise.wait import CrashPoints, was_wheel
+from legion.jobs.supervise.wait import CrashPoints, RunEnd, finish, was_wheel
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
 from legion.jobs.workspace.command import CancelToken

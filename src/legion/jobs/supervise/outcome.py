@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from legion.domain.review import conflict_markers, diffs
+from legion.domain.review import additions, diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.throttle import apart, wakes_at
@@ -19,15 +19,15 @@ from legion.domain.tickets.ladder import AT_ONCE, next_try, next_try_after_no_ch
 from legion.domain.tickets.ticket import Cause, Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
 from legion.domain.watchdog.diagnosis import Intervention
 from legion.drivers import EndKind
-from legion.jobs.agent.final_message import output_end
 from legion.jobs.agent.model_access import OWN_ACCOUNT, OWN_LOGIN, OwnLogin
+from legion.jobs.agent.resume_prompt import output_end
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.board import Board
 from legion.jobs.supervise import questions
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.usage import day_of, stopped_for_budget
 from legion.jobs.trees import ProjectContext
-from legion.jobs.workspace import environment, quota, repository_files
+from legion.jobs.workspace import environment, quota, save
 from legion.jobs.workspace.save import Saved
 from legion.runner.journal import JournalEvent
 from legion.runner.launch import EndedRun, LostRun
@@ -158,7 +158,7 @@ def judge_change(
         return next_try(
             ticket, f"it changed protected files ({first_paths(private)})", feedback.touched_protected(private)
         )
-    if found := repository_files.faults(project.hub, Change(base=ticket.base, commit=saved.commit)):
+    if found := save.faults(project.hub, Change(base=ticket.base, commit=saved.commit)):
         named = first_paths([one.path for one in found])
         return next_try(ticket, f"it holds files that cannot land ({named})", feedback.repository_files(found))
     if saved.unfinished is not None:
@@ -193,9 +193,9 @@ def _marked(project: ProjectContext, base: str, commit: str) -> tuple[str, ...]:
     which it does not follow, matter only where it holds one."""
     hub = project.hub
     patch = hub.patch(base, commit)
-    if not conflict_markers.may_hold(patch) or not conflict_markers.may_hold(hub.diff(base, commit)):
+    if not additions.may_hold(patch) or not additions.may_hold(hub.diff(base, commit)):
         return ()
-    return conflict_markers.marked(diffs.read(patch))
+    return additions.marked(diffs.read(patch))
 
 
 def limit_ends(context: Board, this_run: Run, ended: EndedRun | LostRun) -> float:

@@ -16,7 +16,8 @@ from legion.gateway.accounting import ledger
 from legion.gateway.accounting.ledger import LedgerPosition, RequestEntry
 from legion.gateway.files.folder import GatewayFolder
 from legion.jobs.board import Board
-from legion.store.board import epics, questions
+from legion.store import epic_sessions
+from legion.store.board import questions
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 
@@ -105,7 +106,9 @@ def _limit(line: ledger.LimitEntry) -> ProviderLimit:
 def budgets(context: Board, tx: ReadTransaction) -> Budgets:
     """Those of the person's settings, and of epics."""
     wanted = context.user.budgets
-    return Budgets(day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd, epics=epics.budgets(tx))
+    return Budgets(
+        day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd, epics=epic_sessions.budgets(tx)
+    )
 
 
 def purse(context: Board, tx: ReadTransaction) -> BudgetBalance:

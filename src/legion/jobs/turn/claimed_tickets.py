@@ -6,11 +6,14 @@ is judged, checked and landed like that of any ticket; a rejected one comes back
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config.files.project import parse
+from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket
-from legion.domain.agents.mail import MessageKind
+from legion.domain.agents.mail import Delivery, MessageKind
 from legion.domain.errors import StateConflict
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import (
@@ -25,12 +28,14 @@ from legion.domain.tickets.ticket import (
     Ticket,
     TryAgain,
 )
+from legion.jobs.agent import plan_approval
 from legion.jobs.agent.briefing import briefing
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext
+from legion.jobs.turn import delivery
 from legion.store.board import plan_approvals, projects, tickets
 from legion.store.database.transactions import Transaction
-from legion.store.staff import agents, mail, ticket_holders
+from legion.store.staff import agents, mail, ticket_holders, tokens
 
 _HOW = """\
 You have claimed this ticket: your folder holds the landed code, and will hold this ticket's change only. When that is
@@ -120,3 +125,49 @@ def _last_saved(project: ProjectContext, ticket: Ticket) -> str | None:
     kept = project.hub.kept(f"wip/{ticket.id}")
     saves = {int(Path(name).name): commit for name, commit in kept.items() if Path(name).name.isdigit()}
     return project.hub.tree_of(saves[max(saves)]) if saves else None
+
+
+ASKED = """\
+You are asked to leave. Finish in this turn what has to be finished and say what is open; when the turn has ended you
+are fired, and your work is kept. If you must stay, end the turn with one line: STAY: and the reason."""
+_STAY = "STAY:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dismissal:
+    fired: tuple[Agent, ...]
+    adopted: tuple[Agent, ...]
+    """Agents that now report to the parent of the fired one."""
+    returned: int
+    """Number of messages returned to their senders."""
+
+
+def dismiss(tx: Transaction, agent: Agent, *, by: str, subtree: bool, in_a_turn: Collection[int]) -> Dismissal:
+    """Everything but the programs and worktrees of agents in a turn: the end of the turn handles those."""
+    reports = rules.tree(agents.standing(tx))
+    leaving = [agent, *(rules.below(reports, agent.id) if subtree else ())]
+    gone = tuple(agents.fire(tx, one, by=by) for one in leaving)
+    orphans = () if subtree else reports.get(agent.id, ())
+    adopted = tuple(agents.adopt(tx, one, agent.parent) for one in orphans)
+    returned = 0
+    for one in gone:
+        tokens.revoke(tx, agent=one.id)
+        leave(tx, one, f"{one.name} was fired")
+        plan_approval.reassign(tx, one)
+        # A running turn may still read the mail that it was offered: its end decides.
+        offered = () if one.number in in_a_turn else mail.offered(tx, one.id)
+        unread = (*offered, *mail.waiting(tx, one.id))
+        delivery.return_mail(tx, one, unread)
+        returned += len(unread)
+    return Dismissal(fired=gone, adopted=adopted, returned=returned)
+
+
+def leaves(tx: Transaction, agent: Agent, report: str) -> bool:
+    """At the end of a completed turn: whether it has read the request to leave and does not refuse."""
+    if not agent.leaving:
+        return False
+    asked = mail.get(tx, agent.leaving)
+    if asked is None or asked.delivery is not Delivery.HEARD:
+        return False
+    agents.ask_to_leave(tx, agent, "")
+    return not any(line.strip().startswith(_STAY) for line in report.splitlines())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message, MessageKind
-from legion.domain.hooks import HookKind
+from legion.domain.checks import HookKind
 from legion.domain.runs import Outcome, Run
 from legion.drivers import registry
 from legion.jobs import person_hooks

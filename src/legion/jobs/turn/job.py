@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket
-from legion.domain.agents.leaders import is_leader, own_tools
+from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket, is_leader, own_tools
 from legion.domain.agents.mail import MessageKind
 from legion.domain.errors import StateConflict
 from legion.domain.leader.briefing import NOTHING
@@ -26,10 +25,10 @@ from legion.domain.tickets.ticket import AskReview, Fail, Propose, Prove, TryAga
 from legion.drivers.profile import RunInput
 from legion.git.core.errors import TreeGone
 from legion.jobs.agent import mail_prompt, model_run, plan_approval, preparation, resume_prompt, tool_access
-from legion.jobs.agent.final_message import final_messages
 from legion.jobs.agent.mail_prompt import CutOffTurn
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
+from legion.jobs.agent.resume_prompt import final_messages
 from legion.jobs.agent.spec import NoProgram
 from legion.jobs.board import Board
 from legion.jobs.checks import job
@@ -38,12 +37,11 @@ from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.leader import turn
 from legion.jobs.leader.turn import LeaderTexts
 from legion.jobs.supervise import wait
-from legion.jobs.supervise.finish import RunEnd, finish
 from legion.jobs.supervise.outcome import denied, first_paths, judge_change, listener, resets_at, run_outcome
 from legion.jobs.supervise.questions import QuestionSource
-from legion.jobs.supervise.wait import CrashPoints
+from legion.jobs.supervise.wait import CrashPoints, RunEnd, finish
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.turn import claimed_tickets, delivery, dismissal, wheel
+from legion.jobs.turn import claimed_tickets, delivery, wheel
 from legion.jobs.turn.delivery import DeliveryTracker
 from legion.jobs.workspace import environment, sandbox, setup
 from legion.jobs.workspace.environment import WorkspaceEnv
@@ -297,8 +295,8 @@ def conclude(
         if onward is not None:
             mail.send(tx, sender=ROOT, recipient=agent.id, text=onward, project=agent.project)
             return
-        if end.outcome is Outcome.FINISHED and dismissal.leaves(tx, current, report):
-            dismissal.dismiss(tx, current, by=current.parent, subtree=False, in_a_turn=())
+        if end.outcome is Outcome.FINISHED and claimed_tickets.leaves(tx, current, report):
+            claimed_tickets.dismiss(tx, current, by=current.parent, subtree=False, in_a_turn=())
 
     run_end = RunEnd(outcome=end.outcome, detail=end.detail, saved=end.saved)
     if not finish(context, claim, this_run, run_end, record, _POINTS):

@@ -21,7 +21,7 @@ from legion.jobs.workspace import slots
 from legion.runner import launch
 from legion.store.board import projects
 from legion.store.work import runs
-from legion.system import disk, files, trees
+from legion.system import capacity, files, trees
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class QuotaWatch(BackgroundLoop):
 
 def has_room(context: Board) -> bool:
     """Whether so much of the disk is free that runs may start."""
-    return disk.free_mb(context.data.root) >= context.user.environment.free_mb
+    return capacity.free_mb(context.data.root) >= context.user.environment.free_mb
 
 
 def relieve(context: Board) -> None:
@@ -119,7 +119,7 @@ def relieve(context: Board) -> None:
 
 def is_short(context: Board, place: Path) -> bool:
     """Whether so little is free there that a run has to go."""
-    return place.exists() and disk.free_mb(place) < context.user.environment.free_mb // 2
+    return place.exists() and capacity.free_mb(place) < context.user.environment.free_mb // 2
 
 
 def enforce(context: Board) -> set[Path]:

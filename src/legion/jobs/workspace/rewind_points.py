@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.errors import NotFound, Retryable, StateConflict
-from legion.domain.runs import Run
-from legion.domain.tickets.rewinds import KEPT_BY, KeptState, RewindMoment, kept
+from legion.domain.runs import KEPT_BY, KeptState, RewindMoment, Run, kept
 from legion.domain.tickets.spec import StartPoint
 from legion.domain.tickets.ticket import State, Ticket
 from legion.drivers import registry

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from legion.config.guess.repository import Folder, local_services
 from legion.config.sections.machine import NetworkMode, SystemCalls
-from legion.domain import shell
+from legion.domain import projects
 from legion.domain.egress import EgressMode, EgressPolicy, narrowed, parse_places
 from legion.domain.text import to_json
 from legion.git.core.command import git_program
@@ -22,7 +22,7 @@ from legion.git.trees.obstacles import remove_pipes
 from legion.jobs.board import Board
 from legion.jobs.filter_sandbox import confine_by, confines, visible_tools
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace import setup_record, shell_variables
+from legion.jobs.workspace import kept_outputs, shell_variables
 from legion.runner import egress, etc, seccomp
 from legion.runner.bridge import NetworkBridge
 from legion.runner.egress import UpstreamProxy
@@ -57,7 +57,7 @@ def environment(
         "GIT_COMMITTER_NAME": "Legion",
         "GIT_COMMITTER_EMAIL": "legion@localhost",
     }
-    of_shell = shell.for_programs(_shell(context, project))
+    of_shell = projects.for_programs(_shell(context, project))
     found = {"HOME": str(Path.home()), **of_shell, **passed, **identity, **extra}
     way = egress.variables() if bridge(context, project) else {}
     return {**found, **way} if proxied else {name: value for name, value in found.items() if name not in way}
@@ -197,7 +197,7 @@ def live_tree(context: Trees, project: ProjectContext, path: Path) -> LiveTree:
 def _made(project: ProjectContext, tree: Path) -> tuple[str, ...]:
     """What [setup] made in a worktree; nothing where that is gone."""
     with contextlib.suppress(OSError):
-        return setup_record.outputs(setup_record.record_of(project, tree)) if project.config.setup.run else ()
+        return kept_outputs.outputs(kept_outputs.record_of(project, tree)) if project.config.setup.run else ()
     return ()
 
 

@@ -1,4 +1,4 @@
-"""Saves the work of an agent: its own commits and everything uncommitted become one commit in the hub."""
+"""Saves an agent's work as one commit in the hub: own commits, all uncommitted; by rules for nested repositories."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.agent import Agent
-from legion.domain.landing.bisect import LandingMode
+from legion.domain.landing import repository_files
+from legion.domain.landing.queue import LandingMode
+from legion.domain.landing.repository_files import ChangedEntry, FaultyEntry
 from legion.domain.runs import Run, ticket_seat
-from legion.domain.tickets.ticket import Ticket
+from legion.domain.tickets.ticket import Change, Ticket
+from legion.git.core.history import FileStatus
 from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.objects import Signature, write_commit
-from legion.git.hub.unfinished import GitOperation, unfinished
+from legion.git.hub.repository import Hub
 from legion.git.trees.live import LiveTree
 from legion.git.trees.obstacles import LARGEST_FILE
 from legion.git.trees.setup_changes import without
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
-from legion.git.trees.unsaved import kept_out, unsaved
+from legion.git.trees.unsaved import GitOperation, kept_out, unfinished, unsaved
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace import sandbox, setup_record
+from legion.jobs.workspace import kept_outputs, sandbox
 from legion.store.work import runs
 from legion.system import crash, trees
 from legion.system.crash import Point
@@ -118,9 +121,9 @@ def _without_setup(
     project: ProjectContext, run: Run, tree: Path, shot: TreeSnapshot, *, base: str, parent: str, message: str
 ) -> TreeSnapshot:
     """The snapshot without what only [setup] did. What it made can be in there only by the agent's own commits."""
-    made = setup_record.outputs(setup_record.record_of(project, tree)) if parent != base else ()
+    made = kept_outputs.outputs(kept_outputs.record_of(project, tree)) if parent != base else ()
     hub = project.hub
-    rest = without(hub, shot.tree, base=base, edited=setup_record.edited(project, tree), made=made)
+    rest = without(hub, shot.tree, base=base, edited=kept_outputs.edited(project, tree), made=made)
     if rest == shot.tree:
         return shot
     if rest == hub.tree_of(parent):
@@ -141,13 +144,13 @@ def found_tree(context: Board, project: ProjectContext, ticket: Ticket, base: st
 
 def _edited(project: ProjectContext, tree: LiveTree) -> tuple[str, ...]:
     """Paths that [setup] made and that were touched since, if no other rule keeps them out of the change."""
-    record = setup_record.record_of(project, tree.path)
-    made = kept_out(tree, setup_record.outputs(record))
+    record = kept_outputs.record_of(project, tree.path)
+    made = kept_out(tree, kept_outputs.outputs(record))
     return tuple(path for path in made if _touched(tree.path, path, since=record.stat().st_mtime_ns))
 
 
 def _unsaved(project: ProjectContext, tree: LiveTree, shot: TreeSnapshot) -> tuple[str, ...]:
-    made = setup_record.outputs(setup_record.record_of(project, tree.path))
+    made = kept_outputs.outputs(kept_outputs.record_of(project, tree.path))
     found = dict.fromkeys(shot.unreadable, "git cannot read or store it")
     found |= dict.fromkeys(shot.large, f"larger than {LARGEST_FILE >> 30} GB")
     found |= unsaved(tree, skip={".git", *made})
@@ -190,3 +193,39 @@ def _own_commits(context: Trees, project: ProjectContext, base: str, tree: Path)
         return sandbox.reader(context, project, tree)(argv)
 
     return agent_commits(project.hub, base=base, run_sandboxed=run, work_tree=tree)
+
+
+def faults(hub: Hub, change: Change) -> tuple[FaultyEntry, ...]:
+    """The entries of the change that may not land."""
+    return repository_files.faults(_entries(hub, change))
+
+
+def links_into_git(hub: Hub, change: Change) -> tuple[str, ...]:
+    return repository_files.links_into_git(_entries(hub, change))
+
+
+def links_outside(hub: Hub, change: Change) -> tuple[str, ...]:
+    return repository_files.links_outside(_entries(hub, change))
+
+
+def repositories(hub: Hub, change: Change, commit: str) -> tuple[str, ...]:
+    """The folders of `commit`, which holds the change, that the change makes a repository or alters as one."""
+    changed = [file.path for file in hub.changed_files(change.base, change.commit)]
+    return (
+        repository_files.repositories(changed, hub.files(commit))
+        if repository_files.may_form_repository(changed)
+        else ()
+    )
+
+
+def _entries(hub: Hub, change: Change) -> list[ChangedEntry]:
+    found = []
+    for file in hub.changed_files(change.base, change.commit):
+        if file.status is FileStatus.DELETED:
+            continue
+        mode, _, blob = file.content.partition(" ")
+        content = (
+            hub.content(blob).decode("utf-8", "replace") if repository_files.needs_content(file.path, mode) else ""
+        )
+        found.append(ChangedEntry(path=file.path, mode=mode, content=content))
+    return found

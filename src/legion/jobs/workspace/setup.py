@@ -28,9 +28,9 @@ from legion.git.trees.setup_changes import FoundFiles
 from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.workspace import command, kept_outputs, sandbox, setup_record
+from legion.jobs.workspace import command, kept_outputs, sandbox
 from legion.jobs.workspace.command import CancelToken
-from legion.jobs.workspace.setup_record import SetupRecord
+from legion.jobs.workspace.kept_outputs import SetupRecord
 from legion.runner.spec import RunFolder
 from legion.system import crash, files, read_marks, safe_files, trees
 from legion.system.crash import Point
@@ -63,7 +63,7 @@ def key_of(project: ProjectContext, tree: Path) -> str:
 
 def serves(project: ProjectContext, record: Path, commit: str) -> bool:
     """Whether what setup made on a landed commit is what it would make on this one."""
-    known = setup_record.read(record)
+    known = kept_outputs.read(record)
     if not known.made_on or known.run != project.config.setup.run:
         return False
     return known.made_on == commit or not _reads_difference(project, known, known.made_on, commit)
@@ -72,7 +72,7 @@ def serves(project: ProjectContext, record: Path, commit: str) -> bool:
 def would_read(project: ProjectContext, record: Path, target: str, commit: str) -> bool:
     """Whether setup on the target would read what the commit changes, as far as its last run on a landed commit tells:
     then what it makes there is of no use for the commit."""
-    known = setup_record.read(record)
+    known = kept_outputs.read(record)
     if not known.made_on or known.run != project.config.setup.run:
         return False
     return _reads_difference(project, known, target, commit)
@@ -108,7 +108,7 @@ def _overlaps(path: str, outputs: Iterable[str]) -> bool:
 
 def is_intact(record: Path, tree: Path) -> bool:
     """Whether the outputs are still those that setup made, each in its place."""
-    known = setup_record.read(record)
+    known = kept_outputs.read(record)
     return bool(known.key) and known.marks == _marks(tree, known.outputs)
 
 
@@ -157,7 +157,7 @@ def ensure(
     """
     if not project.config.setup.run:
         return
-    is_check_tree, record = record is not None, record or setup_record.record_of(project, tree)
+    is_check_tree, record = record is not None, record or kept_outputs.record_of(project, tree)
     key = key_of(project, tree)
     last = _last(project, tree, record, key, shows)
     if last is None:
@@ -169,7 +169,7 @@ def ensure(
         record.parent.mkdir(parents=True, exist_ok=True)
         # From here on the tree is a mixture, which must not pass for the output of the last setup.
         last = _started(last, setup_changes.before(live, commit, base=base, known=known, index=index), tree)
-        setup_record.write(record, last)
+        kept_outputs.write(record, last)
     crash.reach(Point.SETUP_BEFORE_RUN)
     has_landed = bool(landed) and _is_untouched(project, last, landed)
     is_known = not unfinished and _is_untouched(project, last, commit)
@@ -202,7 +202,7 @@ def ensure(
             read=read if given is None else given.read,
             marks=_marks(tree, made),
         )
-        setup_record.write(record, done)
+        kept_outputs.write(record, done)
         index.unlink(missing_ok=True)
         if marked is not None and sandbox.is_on(context) and not _is_kept(project, tree, done, marked, began):
             _OWN_TO_EACH.add((project.folder, key))
@@ -244,7 +244,7 @@ def _turn(
 
 def _last(project: ProjectContext, tree: Path, record: Path, key: str, shows: str) -> SetupRecord | None:
     """What an earlier setup left in the tree; None where it serves."""
-    last = setup_record.read(record)
+    last = kept_outputs.read(record)
     if not shows or last.before is not None:
         return None if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs) else last
     if serves(project, record, shows) and is_intact(record, tree):
@@ -267,7 +267,7 @@ def _give_kept(context: Trees, project: ProjectContext, tree: Path, key: str, co
     if not sandbox.is_on(context):
         return None
     with kept_outputs.alone(project):
-        kept = setup_record.read(kept_outputs.record(project))
+        kept = kept_outputs.read(kept_outputs.record(project))
         if kept.key != key or not serves(project, kept_outputs.record(project), commit):
             return None
         return kept if kept_outputs.give(project, tree, kept.outputs) else None
@@ -276,7 +276,7 @@ def _give_kept(context: Trees, project: ProjectContext, tree: Path, key: str, co
 def _is_kept(project: ProjectContext, tree: Path, done: SetupRecord, marked: read_marks.Marks, since: int) -> bool:
     """Keep what setup made for other trees. False where it belongs to this one."""
     edited = any(_is_edited(tree / path, since) for path in marked)
-    return not edited and kept_outputs.keep(project, tree, done.outputs, setup_record.text(done))
+    return not edited and kept_outputs.keep(project, tree, done.outputs, kept_outputs.text(done))
 
 
 def _is_edited(path: Path, since: int) -> bool:
@@ -358,7 +358,7 @@ def _mark(tree: Path, path: str) -> str:
 
 def forget_cut_off(record: Path) -> None:
     """For a tree that is cleaned before each use: an interrupted setup leaves nothing in it."""
-    if setup_record.read(record).before is not None:
+    if kept_outputs.read(record).before is not None:
         record.unlink()
 
 

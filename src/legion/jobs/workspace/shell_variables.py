@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from legion.domain import shell
+from legion.domain.projects import CERTIFICATES, chosen, different, with_password
 from legion.jobs.board import Board
 from legion.store.board import projects
 from legion.system import files
@@ -27,10 +27,10 @@ def report(context: Board, repository: Path, root: Path, variables: Mapping[str,
     before, new = current(context, repository, root), _chosen(context, root, variables)
     place = _file(context, repository)
     place.parent.mkdir(exist_ok=True, mode=0o700)
-    stored = {**new, _PASSWORDS: ",".join(shell.with_password(variables))}
+    stored = {**new, _PASSWORDS: ",".join(with_password(variables))}
     if stored != _stored(context, repository):
         files.write_atomic(place, json.dumps(stored))
-    return shell.different(new, before)
+    return different(new, before)
 
 
 def current(context: Board, repository: Path, root: Path) -> dict[str, str]:
@@ -48,18 +48,18 @@ def changed_at(context: Board, repository: Path) -> float:
 def without_password(context: Board, repository: Path) -> tuple[str, ...]:
     """The names of the proxies that programs get without user and password."""
     found = _stored(context, repository)
-    names = shell.with_password(os.environ) if found is None else found.get(_PASSWORDS, "").split(",")
+    names = with_password(os.environ) if found is None else found.get(_PASSWORDS, "").split(",")
     return tuple(name for name in names if name and name not in context.user.sandbox.env)
 
 
 def unlike_daemon(context: Board, repository: Path, root: Path) -> tuple[str, ...]:
     """The names of those that the person's shell has otherwise than the daemon."""
-    return shell.different(current(context, repository, root), _chosen(context, root, os.environ))
+    return different(current(context, repository, root), _chosen(context, root, os.environ))
 
 
 def certificates(variables: Mapping[str, str]) -> tuple[Path, ...]:
     """The files of certificates that the variables name. A file with a private key is none of them."""
-    named = {Path(variables[name]) for name in shell.CERTIFICATES if name in variables}
+    named = {Path(variables[name]) for name in CERTIFICATES if name in variables}
     return tuple(sorted(path for path in named if path.is_absolute() and _holds_certificates(path)))
 
 
@@ -83,7 +83,7 @@ def _stored(context: Board, repository: Path) -> dict[str, str] | None:
 
 def _chosen(context: Board, root: Path, variables: Mapping[str, str]) -> dict[str, str]:
     """Folders of PATH in the repository or its trees are left out, also behind links: each tree has its own."""
-    found = shell.chosen(variables)
+    found = chosen(variables)
     if "PATH" in found:
         with context.store.read() as tx:
             trees = (str(root), str(context.data.root), *(project.worktrees for project in projects.all(tx)))

@@ -7,14 +7,43 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
-from typing import Any
+from typing import Any, ClassVar
 
-from legion.rehearsal.http.connection import Peer, break_off
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
 from legion.rehearsal.play.player import Play, ScriptedReply
 from legion.rehearsal.protocol import anthropic, openai
 from legion.rehearsal.protocol.log import LogLine, RequestKind, RequestLog
 from legion.rehearsal.protocol.request import ApiPath
 from legion.rehearsal.script.script import Drop
+
+Peer = tuple[str, int]
+
+
+class BreakableProtocol(H11Protocol):
+    """uvicorn's protocol, with its open connections by the caller's address."""
+
+    open_connections: ClassVar[dict[Peer, asyncio.BaseTransport]] = {}
+    _peer: Peer | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._peer = transport.get_extra_info("peername")
+        if self._peer is not None:
+            self.open_connections[self._peer] = transport
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._peer is not None:
+            self.open_connections.pop(self._peer, None)
+        super().connection_lost(exc)
+
+
+def break_off(peer: Peer) -> None:
+    """Reset the connection: the caller gets neither an end nor an error."""
+    transport = BreakableProtocol.open_connections.get(peer)
+    if isinstance(transport, asyncio.Transport):
+        transport.abort()
+
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

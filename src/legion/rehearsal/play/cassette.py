@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from legion.domain.text import AnyJson
-from legion.rehearsal.errors import Unexpected
 from legion.rehearsal.play.conversation import part, position
 from legion.rehearsal.protocol import request
 from legion.rehearsal.protocol.request import ApiPath, IncomingRequest
-from legion.rehearsal.script.script import ScriptedCall, ScriptedUsage, Step
+from legion.rehearsal.script.script import ScriptedCall, ScriptedUsage, Step, Unexpected
 
 _MARKER = re.compile(r"\s*rehearsal: [a-z0-9][a-z0-9_-]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -1,6 +1,11 @@
 """Chooses the reply to a request: the script, the step, its expectation, and whether an error is due.
 
 The only state is how often each step with an error was requested.
+
+The same seed gives the same step of the same ticket the same error, in whatever order requests come.
+
+A prefix of a request is its tools, system prompt and messages up to a block with `cache_control`. It is read from the
+cache where an earlier request had the same one. Nothing expires.
 """
 
 from __future__ import annotations
@@ -8,23 +13,113 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import random
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from legion.domain.text import AnyJson, count
-from legion.rehearsal.errors import BadScript, RehearsalError, Unexpected
-from legion.rehearsal.play.chaos import ModelChaos
 from legion.rehearsal.play.conversation import ScriptPosition, part, position
 from legion.rehearsal.protocol import anthropic, request
-from legion.rehearsal.protocol.anthropic import Json
+from legion.rehearsal.protocol.anthropic import Json, tokens
 from legion.rehearsal.protocol.log import LogLine, RequestKind
-from legion.rehearsal.protocol.prompt_cache import CachedTokens, PromptCache
 from legion.rehearsal.protocol.request import ApiPath, IncomingRequest
 from legion.rehearsal.script import generic, parser
-from legion.rehearsal.script.script import Drop, Script, ScriptedCall, Step
+from legion.rehearsal.script.script import (
+    BadScript,
+    Drop,
+    RehearsalError,
+    Script,
+    ScriptedCall,
+    ScriptedLimit,
+    ScriptedTrouble,
+    Step,
+    Unexpected,
+)
+
+_MARK = "cache_control"
+_NOT_PART = "x-anthropic-billing-header"
+"""A block of the system prompt that the provider takes out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedTokens:
+    read: int
+    written: int
+    new: int
+
+
+class PromptCache:
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def count(self, body: Mapping[str, Any]) -> CachedTokens:
+        digest, size, read, last = hashlib.sha256(), 0, 0, 0
+        marked: list[str] = []
+        for block in _blocks(body):
+            text = json.dumps({name: value for name, value in block.items() if name != _MARK}, sort_keys=True)
+            digest.update(text.encode())
+            size += len(text)
+            prefix = digest.hexdigest()
+            if prefix in self._known:
+                read = size
+            if _MARK in block:
+                last = size
+                marked.append(prefix)
+        self._known.update(marked)
+        written = max(0, last - read)
+        return CachedTokens(read=_tokens(read), written=_tokens(written), new=_tokens(size - read - written))
+
+
+def _blocks(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from body.get("tools") or ()
+    for block in _listed(body.get("system") or ""):
+        if not str(block.get("text", "")).startswith(_NOT_PART):
+            yield {"part": "system", **block}
+    for message in body.get("messages") or ():
+        for block in _listed(message["content"]):
+            yield {"part": message["role"], **block}
+
+
+def _listed(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _tokens(size: int) -> int:
+    return tokens(size) if size else 0
+
+
+_SHARE = 0.25
+"""Share of steps with an error."""
+_RESETS_IN = 5.0
+"""Seconds until a limit is over."""
+_LIMIT = ScriptedTrouble(status=429, times=1, message="rehearsed chaos: the limit is reached")
+_TROUBLES: tuple[tuple[ScriptedTrouble, Mapping[str, str]], ...] = (
+    (_LIMIT, {}),
+    # Claude Code itself waits for a limit that ends soon; it ends where it should wait longer than a minute.
+    (_LIMIT, {"retry-after": "3600"}),
+    (ScriptedTrouble(status=529, times=2, message="rehearsed chaos: overloaded"), {}),
+    (ScriptedTrouble(drop=Drop.BEFORE, times=1), {}),
+    (ScriptedTrouble(drop=Drop.MID, times=1), {}),
+)
+
+
+class ModelChaos:
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def troubled(self, step: Step, ticket: str, attempt: int, number: int) -> Step:
+        """The step, perhaps with an error the first one or two times that it is requested."""
+        generator = random.Random(f"{self._seed} {ticket} {attempt} {number}")
+        if step.trouble is not None or generator.random() >= _SHARE:
+            return step
+        trouble, headers = generator.choice(_TROUBLES)
+        limit = ScriptedLimit(resets_in=_RESETS_IN) if trouble is _LIMIT else step.limit
+        return replace(step, trouble=trouble, limit=limit, headers={**step.headers, **headers})
+
 
 _NEVER = re.compile(r"(?!)")
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from legion.rehearsal.errors import Unexpected
 from legion.rehearsal.protocol import openai
+from legion.rehearsal.script.script import Unexpected
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 

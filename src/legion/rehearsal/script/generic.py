@@ -50,7 +50,7 @@ def script(briefing: str, facts: Mapping[str, str]) -> Script:
     if "ticket" not in facts:
         return Script(name=NAME, steps=(done,), endless=True)
     declared = _declared(briefing)
-    steps = _in_declared(declared, facts) if declared else _in_own_file(facts)
+    steps = tuple(step for file in declared for step in _in_file(file, facts)) if declared else _in_own_file(facts)
     show = Step(
         say="I look at what has changed.",
         calls=(ScriptedCall(tool="Bash", input={"command": "git status --short", "description": "Show the change"}),),
@@ -67,10 +67,6 @@ def _in_own_file(facts: Mapping[str, str]) -> tuple[Step, ...]:
         say="I write the change.", calls=(ScriptedCall(tool="Write", input={"file_path": path, "content": text}),)
     )
     return (read, write)
-
-
-def _in_declared(files: tuple[str, ...], facts: Mapping[str, str]) -> tuple[Step, ...]:
-    return tuple(step for file in files for step in _in_file(file, facts))
 
 
 def _in_file(file: str, facts: Mapping[str, str]) -> tuple[Step, ...]:

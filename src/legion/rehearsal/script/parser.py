@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from legion.rehearsal.errors import BadScript
 from legion.rehearsal.script.script import (
+    BadScript,
     Drop,
     Script,
     ScriptedCall,

@@ -1,4 +1,10 @@
-"""The records of a script: the answers of the scripted model, step by step. Independent of HTTP."""
+"""The records and errors of a script: the answers of the scripted model, step by step. Independent of HTTP.
+
+RehearsalError
+├── BadScript              the file of a script cannot be used
+├── Unexpected             no script expects this request
+└── RehearsalNotStarted    the process does not listen
+"""
 
 from __future__ import annotations
 
@@ -100,3 +106,19 @@ class Script:
         """The steps written for this attempt, else those of the latest one before it."""
         known = [step.attempt for step in self.steps if step.attempt <= attempt]
         return tuple(step for step in self.steps if step.attempt == max(known, default=1))
+
+
+class RehearsalError(Exception):
+    """Base of all errors here; the message is one sentence for a person."""
+
+
+class BadScript(RehearsalError):
+    pass
+
+
+class Unexpected(RehearsalError):
+    pass
+
+
+class RehearsalNotStarted(RehearsalError):
+    pass

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legion.domain.agents.agent import ROOT, Agent
-from legion.domain.agents.offers import may
+from legion.domain.agents.agent import ROOT, Agent, may
 from legion.domain.errors import StateConflict
 from legion.domain.runs import Run
 from legion.domain.takeovers import Takeover, TakeoverStage

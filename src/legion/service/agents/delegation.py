@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.agents.agent import ROOT, Agent, may_command
-from legion.domain.agents.leaders import is_leader
-from legion.domain.agents.offers import may
+from legion.domain.agents.agent import ROOT, Agent, is_leader, may, may_command
 from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.jobs.agent import plan_approval, preparation
 from legion.jobs.board import Board

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 
 from legion.domain.agents import agent as rules
-from legion.domain.agents.agent import ROOT, WORDS_OF_COMMANDS, Agent, HireTerms, Planning, Rights, tier_of
-from legion.domain.agents.extra_rights import ExtraRight, commands, plain
-from legion.domain.agents.leaders import LEADER
+from legion.domain.agents.agent import (
+    LEADER,
+    ROOT,
+    WORDS_OF_COMMANDS,
+    Agent,
+    ExtraRight,
+    HireTerms,
+    Planning,
+    Rights,
+    commands,
+    may,
+    plain,
+    tier_of,
+)
 from legion.domain.agents.mail import Message, MessageKind
-from legion.domain.agents.offers import may
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import Project
@@ -25,8 +35,8 @@ from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.board import Board
 from legion.jobs.supervise.usage import catch_up
 from legion.jobs.trees import Trees
-from legion.jobs.turn import dismissal
-from legion.jobs.turn.dismissal import Dismissal, dismiss
+from legion.jobs.turn import claimed_tickets
+from legion.jobs.turn.claimed_tickets import Dismissal, dismiss
 from legion.runner import launch
 from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
@@ -88,7 +98,7 @@ def hire(context: Trees, caller: str, wanted: HireAgent) -> Hired:
             driver=driver,
         )
         mail.send(tx, sender=caller, recipient=new.id, kind=MessageKind.TASK, text=task, project=here.id)
-        answer = _hired(new, [*said, *_notes(context, tx, new)])
+        answer = shaped(Hired, new, new.rights, message=f"Hired: {new.id}", notes=[*said, *_notes(context, tx, new)])
         remembered(tx, caller, wanted.request, answer)
     narrow_pass(context, caller)
     return answer
@@ -241,15 +251,16 @@ def _notes(context: Trees, tx: ReadTransaction, new: Agent) -> list[str]:
     return notes
 
 
-def _hired(new: Agent, notes: list[str]) -> Hired:
-    return shaped(Hired, new, new.rights, message=f"Hired: {new.id}", notes=notes)
-
-
 def _ask(tx: Transaction, caller: str, agent: Agent, wanted: FireAgent) -> Fired:
     if wanted.subtree:
         raise BadInput("--ask is for one agent: leave out --subtree, or leave out --ask.")
     asked = mail.send(
-        tx, sender=caller, recipient=agent.id, kind=MessageKind.NOTICE, text=dismissal.ASKED, project=agent.project
+        tx,
+        sender=caller,
+        recipient=agent.id,
+        kind=MessageKind.NOTICE,
+        text=claimed_tickets.ASKED,
+        project=agent.project,
     )
     agents.ask_to_leave(tx, agent, asked.id)
     message = (

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from legion.domain.agents import agent as rules
-from legion.domain.agents.agent import ROOT, Agent, Allowance
-from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents.agent import ROOT, Agent, AgentFacts, Allowance, ExtraRight, offered
 from legion.domain.agents.mail import Message
-from legion.domain.agents.offers import AgentFacts, offered
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
 from legion.domain.rules import Rule

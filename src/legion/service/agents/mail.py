@@ -8,8 +8,7 @@ from pathlib import Path
 
 from legion.domain.agents import agent as rules
 from legion.domain.agents import mail as mail_rules
-from legion.domain.agents.agent import ROOT, Agent
-from legion.domain.agents.extra_rights import tells
+from legion.domain.agents.agent import ROOT, Agent, tells
 from legion.domain.agents.mail import Delivery, Message, MessageKind
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.questions import Question, QuestionKind

@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from legion.conversations.conversation import ConversationEntry, ConversationProgram, EntryRole
+from legion.conversations.conversation import ConversationEntry, ConversationProgram, EntryRole, plain
 from legion.conversations.formats import legion_run
 from legion.conversations.formats.opencode import UnreadableDatabase
 from legion.conversations.index import Indexed
 from legion.conversations.line_files import read_all
 from legion.conversations.places import FORMATS
-from legion.conversations.plain_text import plain
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.text import to_json
 from legion.service.conversations.catalog import Catalog

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from legion.domain.agents import agent as rules
-from legion.domain.agents.agent import TIERS, Agent, tier_of
-from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents.agent import TIERS, Agent, ExtraRight, tier_of
 from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
 from legion.domain.plans.plan import LEAST_SHARE, budget_share
@@ -25,7 +24,7 @@ from legion.jobs.plan import facts
 from legion.jobs.supervise import usage
 from legion.jobs.trees import Trees
 from legion.service.agents.claim import READ_ONLY
-from legion.service.leader import roles
+from legion.service.leader import chat
 from legion.service.operations import Caller, Service
 from legion.service.plans import create, decisions
 from legion.service.questions import question_lines
@@ -198,7 +197,7 @@ class LimitedService(Service):
         if self.caller.ticket is not None:
             raise NotAllowed("The agent of a ticket makes no plans of goals: say in legion-report what is left.")
         with self.context.store.read() as tx:
-            agent = plan_approval.reader(tx, roles.leader(tx, self.caller.id))
+            agent = plan_approval.reader(tx, chat.leader(tx, self.caller.id))
         if acts:
             _refuse_reader(agent)
         return agent

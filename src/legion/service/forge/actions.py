@@ -12,7 +12,7 @@ from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.trees import Trees
 from legion.service import questions
 from legion.service.plans import create
-from legion.service.tickets import actions, dispatch, epic_change, lookup, review
+from legion.service.tickets import actions, dispatch, epic_change, review
 from legion.service.tickets.prepare import prepare
 from legion.store.board import projects, tickets
 from legion.store.board.questions import open_ones
@@ -52,18 +52,18 @@ class ForgeActions:
 
     def stop(self, ticket: int, why: str) -> None:
         with self._context.store.write() as tx:
-            found = lookup.get_ticket(tx, ticket)
+            found = actions.get_ticket(tx, ticket)
             if found.ended:
                 return
-            lookup.refuse_mid_landing(tx, found)
+            actions.refuse_mid_landing(tx, found)
             tickets.move(tx, ticket, Stop(why))
             active = runs.active_of(tx, ticket)
-        lookup.end_runs(self._context, active)
+        actions.end_runs(self._context, active)
 
     def retry(self, ticket: int, text: str) -> None:
         """Another attempt, wherever the ticket is: ended, or with a change that a person does not want as it is."""
         with self._context.store.read() as tx:
-            state = lookup.get_ticket(tx, ticket).state
+            state = actions.get_ticket(tx, ticket).state
         if state in (State.FAILED, State.STOPPED):
             actions.retry(self._context, ticket, text)
         elif state is State.DONE:

@@ -18,7 +18,7 @@ from legion.service.forge.actions import ForgeActions
 from legion.service.forge.connections import connection_of
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
-from legion.service.tickets import lookup, review
+from legion.service.tickets import actions, review
 from legion.store.board import forges, projects, tickets
 from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand, TryIt
 
@@ -44,7 +44,7 @@ def _line(context: Board, one: TicketPull, merges: str = "") -> PullLine:
 def page(context: Trees, ticket: int) -> Pulls:
     """Look at it now. Trouble with the forge is a note, since what is known can still be shown."""
     with context.store.read() as tx:
-        found, known = lookup.get_ticket(tx, ticket), forges.pull_of(tx, ticket)
+        found, known = actions.get_ticket(tx, ticket), forges.pull_of(tx, ticket)
     if known is None:
         raise NotFound(
             f"Ticket {ticket} has no pull request: it gets one when its change has passed, with `landing.target = "
@@ -116,7 +116,7 @@ def _merge_now(visit: Visit, known: TicketPull, pull: PullRequest, method: str) 
 def tried(context: Trees, ticket_id: int, wanted: TriedByHand) -> TryIt:
     """How to try it; or record the result. A failure goes back to the agent with the reason."""
     with context.store.read() as tx:
-        ticket = lookup.get_ticket(tx, ticket_id)
+        ticket = actions.get_ticket(tx, ticket_id)
         record, pull = projects.get(tx, ticket.project), forges.pull_of(tx, ticket_id)
     if ticket.change is None or not may("tried", ticket):
         raise StateConflict(f"Ticket {ticket_id} has no change yet: see `legion ticket {ticket_id}`.")

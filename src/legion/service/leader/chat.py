@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shlex
 
-from legion.domain.agents.agent import ROOT, Agent
-from legion.domain.agents.leaders import LEADER, is_leader
+from legion.domain.agents.agent import LEADER, ROOT, Agent, is_leader
 from legion.domain.agents.mail import Message
-from legion.domain.errors import BadInput, NotFound
+from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.notes import format_note, in_order
 from legion.domain.projects import Project
 from legion.jobs.board import Board
 from legion.jobs.leader import facts
 from legion.service.agents.listing import AgentLines, message_lines
 from legion.service.projects import registry
-from legion.store.board import notes
+from legion.store.board import notes, projects
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, leaders, mail
 from legion.wire.agents import Conversation, ReadConversation
@@ -65,3 +64,19 @@ def _chosen(tx: ReadTransaction, project: Project, name: str) -> Agent | None:
 
 def _to_person(tx: ReadTransaction, agent: Agent, limit: int) -> tuple[Message, ...]:
     return tuple(one for one in mail.between(tx, ROOT, agent.id, limit=limit) if one.recipient == ROOT)
+
+
+def leader(tx: ReadTransaction, caller: str) -> Agent:
+    """The calling agent. Raises NotAllowed where it is no leader."""
+    agent = agents.get(tx, caller)
+    if agent.fired_at is not None or not is_leader(agent):
+        raise NotAllowed(f"Only an agent that the person hired with the role {LEADER} may do this: report it instead.")
+    return agent
+
+
+def own_project(context: Board, caller: str, cwd: str) -> Project:
+    """The project of a folder for the person; a leader has its own, whatever folder it names."""
+    if caller == ROOT:
+        return registry.find(context, cwd)
+    with context.store.read() as tx:
+        return projects.get(tx, leader(tx, caller).project)

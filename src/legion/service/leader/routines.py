@@ -8,8 +8,7 @@ from dataclasses import replace
 from legion.domain.errors import BadInput, LegionError, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import Project
-from legion.domain.routines.routine import LONGEST, MOST, Routine
-from legion.domain.routines.schedule import OnEvent, next_after, parse
+from legion.domain.routines import LONGEST, MOST, OnEvent, Routine, next_after, parse
 from legion.domain.tickets.spec import MOST_BUDGET
 from legion.jobs.agent import teams
 from legion.jobs.background import routine_clock

@@ -1,10 +1,15 @@
 """The requests of machines to the head: join, beat, fetch the code of a job, send its files.
 
 Nothing else is reachable with that token, and everything here is about runs that this very machine was given.
+
+It decides nothing: the rows of placed runs do. It follows the head by the generation of the lease, so a copy of the
+folder, or the folder of an earlier head, serves no machine.
 """
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from legion import __version__
-from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound
+from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound, Retryable
 from legion.domain.events import EventKind
 from legion.domain.machines.machine import Machine, PlacedRun, ProtocolFit, protocol_fit
 from legion.gateway import lifecycle
@@ -25,8 +30,9 @@ from legion.jobs.machine_runs.arrivals import ArrivingFile, WrongOffset
 from legion.jobs.machine_runs.beats import BeatAnswer
 from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.machines.long_polls import BeatFacts, WaitingBeat
-from legion.jobs.machines.relayed import TOKEN, RelayDoor, passed_back
+from legion.jobs.machines.travel import TOKEN, RelayDoor, passed_back
 from legion.store.board import projects
+from legion.store.database import head_lease
 from legion.store.database.transactions import ReadTransaction, Store
 from legion.store.staff import tokens
 from legion.store.work import machines
@@ -253,3 +259,48 @@ def _too_far(protocol: int) -> str:
             return f"The head runs Legion {__version__}, which is too old for this machine: update the head."
         case ProtocolFit.SERVED:
             return ""
+
+
+class SecondHead(DialIn):
+    def __init__(self, context: Context, *, host: str) -> None:
+        """`host`: the name of this host, to compare with that of the head."""
+        super().__init__(context)
+        self._host = host
+        self._is_with_head = True
+        self._generation: int | None = None
+        self._lock = threading.Lock()
+
+    def machine(self, token: str) -> Machine:
+        """The machine with this token. Raises NotAllowed, and Retryable while another folder is the head's."""
+        self.follow()
+        return super().machine(token)
+
+    def _place(self, placed: PlacedRun, door: RelayDoor) -> str:
+        """Gateway and tools listen on the loopback of the head's host: its address for machines passes on to them."""
+        if not self._is_with_head:
+            url = self._addresses.of_head()
+            if not url:
+                raise Retryable("The head serves no machines now: try again.")
+            return f"{url}/machine/v1/runs/{placed.name}/{placed.generation}/{door.value}"
+        if door is RelayDoor.GATEWAY:
+            return super()._place(placed, door)
+        try:
+            return str(json.loads(self._context.data.daemon_record.read_bytes())["url"])
+        except (FileNotFoundError, ValueError, KeyError):
+            raise Retryable("The head does not serve now: try again.") from None
+
+    def follow(self) -> None:
+        """Write from now on under the generation of the head that serves this folder. Raises Retryable."""
+        with self._context.store.read() as tx:
+            last, holder = head_lease.last(tx)
+        with self._lock:
+            if last == self._generation:
+                return
+            if last == 0 or last != self._context.data.generation_of_head:
+                raise Retryable(
+                    f"The head that serves this database has another data folder than {self._context.data.root}, or "
+                    "has not started yet: start it with `legion up`, or name its folder with --data-dir."
+                )
+            self._context.store.fence(last)
+            self._is_with_head = head_lease.is_on(holder, self._host)
+            self._generation = last

@@ -19,7 +19,7 @@ from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.workspace import quota
 from legion.service.shared.fragments import shaped
 from legion.store.work import claims, machines
-from legion.system import capacity, disk, toolchain
+from legion.system import capacity, toolchain
 from legion.system.supervisors import ServiceHost, daemon_service, starts_with_machine
 from legion.wire.machines import MachineLine, MachineList, MachineLog, MachineRunLine
 from legion.wire.projects import DoctorFinding
@@ -40,7 +40,7 @@ def log(context: Context, name: str, limit: int = 50) -> MachineLog:
     with context.store.read() as tx:
         machine = machines.get(tx, name)
         given = machines.history(tx, machine.id, limit)
-        lines = [_run_line(one) for one in reversed(given)]
+        lines = [shaped(MachineRunLine, one, run=one.name, ticket=_ticket(one)) for one in reversed(given)]
     return MachineLog(machine=machine_line(context, machine, sum(one.open for one in given)), runs=lines)
 
 
@@ -84,13 +84,9 @@ def _head(context: Board, taken: int) -> MachineLine:
         joined_at=None,
         quiet_hours="",
         tools="",
-        disk_free_mb=disk.free_mb(context.data.root),
+        disk_free_mb=capacity.free_mb(context.data.root),
         advice=advice,
     )
-
-
-def _run_line(one: PlacedRun) -> MachineRunLine:
-    return shaped(MachineRunLine, one, run=one.name, ticket=_ticket(one))
 
 
 def _ticket(one: PlacedRun) -> int | None:

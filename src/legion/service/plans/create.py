@@ -22,7 +22,7 @@ from legion.jobs.trees import Trees
 from legion.service.plans import pages
 from legion.service.projects import registry
 from legion.service.shared.repeats import refuse_other_operation
-from legion.service.tickets.lookup import get_ticket
+from legion.service.tickets.actions import get_ticket
 from legion.store.board import goals, projects, tickets
 from legion.store.staff import agents
 from legion.store.work import idempotency

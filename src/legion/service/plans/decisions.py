@@ -27,8 +27,8 @@ from legion.jobs.supervise.usage import catch_up
 from legion.jobs.trees import Trees
 from legion.runner import launch
 from legion.service.plans import conversion, pages
+from legion.service.tickets.actions import end_runs
 from legion.service.tickets.dispatch import create
-from legion.service.tickets.lookup import end_runs
 from legion.service.tickets.prepare import prepare, recalled
 from legion.store.board import conditions, goals, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction

@@ -13,17 +13,16 @@ from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.landing.queue import PullUnit
 from legion.domain.projects import Project, epic_slug, is_session_of_epic, session_of_branch
 from legion.domain.tickets.spec import StartPoint
-from legion.domain.tickets.ticket import State
+from legion.domain.tickets.ticket import Change, Propose, Rewind, Start, State
 from legion.git.person.adopted import adopt_branch
+from legion.git.person.branches import make_branch
 from legion.git.person.inspect import has_branch
-from legion.git.person.new_branch import make_branch
 from legion.jobs.board import Board
 from legion.jobs.trees import Trees, settings_of
 from legion.jobs.workspace import linked_projects
 from legion.service.projects import sessions
-from legion.service.shared.made_changes import propose
 from legion.store import epic_sessions
-from legion.store.board import epics, projects, tickets
+from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -31,6 +30,13 @@ from legion.wire.dispatch import NewTicket
 from legion.wire.plans import NamedEpic
 from legion.wire.projects import Done
 from legion.wire.sessions import NamedSession
+
+
+def propose(tx: Transaction, ticket: int, start: StartPoint, commit: str) -> None:
+    tickets.move(tx, ticket, Rewind(start, ""))
+    tickets.move(tx, ticket, Start(start.base))
+    tickets.move(tx, ticket, Propose(Change(base=start.base, commit=commit)))
+
 
 _MOST = 100
 
@@ -112,7 +118,7 @@ def ready(tx: ReadTransaction, parent: Project, upstream: Sequence[str]) -> list
     for one in projects.sessions_of(tx, parent.common_dir):
         if one.session and one.target and set(tickets.counts(tx, one.id)) == {State.DONE}:
             complete.append(one)
-    names = [(one, name) for one in complete for name in epics.names(tx, one.id)]
+    names = [(one, name) for one in complete for name in epic_sessions.names(tx, one.id)]
     mine = [name for one, name in names if is_session_of_epic(one.session, name)]
     return [name for name in dict.fromkeys(mine) if not linked_projects.unlanded_epic(tx, parent, upstream, name)]
 

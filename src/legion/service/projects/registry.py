@@ -23,9 +23,8 @@ from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
 from legion.git.core.history import History
 from legion.git.hub.filters import defined, names_of
-from legion.git.hub.incomplete import complete
 from legion.git.hub.repository import TARGET, Hub
-from legion.git.hub.submodules import Submodule, submodules
+from legion.git.hub.submodules import Submodule, complete, submodules
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, has_branch, look, refuse_foreign
 from legion.git.trees.staged_files import tried
 from legion.jobs.board import Board

@@ -17,9 +17,8 @@ from legion.domain.projects import DEFAULT_SESSION, Project, acting, session_fau
 from legion.domain.questions import BIND, REBUILD, RECREATE
 from legion.domain.text import count
 from legion.git.core.errors import GitError
+from legion.git.person.branches import make_branch, make_scratch
 from legion.git.person.inspect import branches, checked_out, dropped, has_branch, look
-from legion.git.person.new_branch import make_branch
-from legion.git.person.scratch import make_scratch
 from legion.jobs.board import Board
 from legion.jobs.landing import branch_questions, reverted, target
 from legion.jobs.trees import ProjectContext, Trees

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import queue
 import re
+import socket
+import threading
 import time
 import uuid
 from dataclasses import dataclass
@@ -149,3 +152,29 @@ def _trouble(name: str, model: str, answer: _ProbeAnswer) -> str:
             return f"{name} accepts the key but is at its limit {detail}: try again later."
         case _:
             return f"{name} answered with an error {detail}: check its URL, and the provider's status page."
+
+
+_CONNECT_PATIENCE = 3.0
+"""Seconds, for the name and the connection together."""
+_PORTS = {"http": 80, "https": 443}
+
+
+def unreachable(url: str, *, patience: float = _CONNECT_PATIENCE) -> str:
+    """Why no connection is possible; empty where one is."""
+    place = urlsplit(url)
+    host, port = place.hostname or "", place.port or _PORTS.get(place.scheme, 443)
+    found: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def connect() -> None:
+        try:
+            socket.create_connection((host, port), timeout=patience).close()
+            found.put("")
+        except OSError as refused:
+            found.put(refused.strerror or str(refused))
+
+    # Nothing bounds the time that the system takes to look up a name.
+    threading.Thread(target=connect, name="reachability", daemon=True).start()
+    try:
+        return found.get(timeout=patience)
+    except queue.Empty:
+        return f"no connection within {patience:g} s"

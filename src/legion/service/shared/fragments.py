@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
+from legion.domain.errors import BadInput
 from legion.domain.events import Event
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import Usage
@@ -106,3 +107,22 @@ def _plain(value: object) -> object:
             return dict(value)
         case _:
             return value
+
+
+DAY = 86_400.0
+
+
+def start_of(day: str) -> float | None:
+    """The first moment of a day; None for an empty text."""
+    if not day:
+        return None
+    try:
+        return datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise BadInput(f"{day[:40]!r} is no day: write it like 2026-01-31.") from None
+
+
+def end_of(day: str) -> float | None:
+    """The first moment after a day; None for an empty text."""
+    start = start_of(day)
+    return None if start is None else start + DAY

@@ -16,7 +16,7 @@ from legion.jobs.run.job import is_wanted, run_dir
 from legion.runner import control, launch
 from legion.runner.spec import RunnerError, RunSpec, read_spec
 from legion.service.shared.terminals import PATIENCE, STILL_WAITS, has_opened, leave, terminal_of, wait_for_terminal
-from legion.service.tickets.lookup import get_ticket
+from legion.service.tickets.actions import get_ticket
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, takeovers
 from legion.wire.projects import Done

@@ -21,8 +21,8 @@ from legion.jobs.trees import Trees
 from legion.runner import launch
 from legion.service.projects import registry
 from legion.service.shared.commit_signal import CommitSignal
+from legion.service.tickets.actions import get_ticket
 from legion.service.tickets.dispatch import create
-from legion.service.tickets.lookup import get_ticket
 from legion.service.tickets.prepare import prepare
 from legion.store import events
 from legion.store.board import tickets

@@ -7,19 +7,24 @@ from dataclasses import replace
 
 from legion.config.files.project import ProjectConfig
 from legion.config.files.teams import DefinitionKind
+from legion.domain.agents.agent import ROOT, STANDING
 from legion.domain.agents.teams import Crew, RolePart, TeamStage
-from legion.domain.errors import BadInput, LegionError
+from legion.domain.errors import BadInput, LegionError, NotFound, StateConflict
+from legion.domain.projects import Project
 from legion.domain.runs import Run
-from legion.domain.tickets import ladder
+from legion.domain.tickets import board, ladder
 from legion.domain.tickets.ticket import Ticket
-from legion.jobs.agent import teams
+from legion.jobs.agent import preparation, teams
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext
+from legion.jobs.turn import claimed_tickets
 from legion.service.shared.fragments import shaped
-from legion.store.board import crews
+from legion.store.board import crews, tickets
 from legion.store.board.crews import digest
-from legion.wire.dispatch import NewTicket
+from legion.store.database.transactions import Transaction
+from legion.store.staff import agents, ticket_holders
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.ticket_pages import AdviceLine, CrewLine, StageLine
 
 
@@ -111,3 +116,34 @@ def _refuse_no_program(context: Board, config: ProjectConfig, crew: Crew) -> Non
             choose_program(context, config, "", stage.role.driver)
         except NoProgram as missing:
             raise BadInput(f"The role {stage.role.name} in {stage.role.file}: {missing.message}") from missing
+
+
+def with_driver(request: Dispatch) -> Dispatch:
+    """The request with the driver of a standing agent, where it names one. Raises BadInput where it cannot."""
+    if not request.to:
+        return request
+    if len(request.tickets) != 1:
+        raise BadInput("--to takes one ticket: dispatch the others without it.")
+    (new,) = request.tickets
+    if new.checkpoint or new.command or new.driver not in ("", STANDING):
+        raise BadInput("--to names the agent, so the ticket takes no --checkpoint, --command or --driver.")
+    return replace(request, tickets=[replace(new, driver=STANDING)])
+
+
+def to_agent(tx: Transaction, project: Project, request: Dispatch, ticket_id: int) -> str:
+    """Claim the new ticket for the agent of the request. Returns a sentence about it."""
+    agent = agents.find(tx, request.to, by=ROOT)
+    if agent.fired_at is not None or agent.project != project.id:
+        raise NotFound(f"{request.to[:40]!r} is no agent of this project: `legion agents` lists them.")
+    ticket = tickets.get(tx, ticket_id)
+    held = ticket_holders.current(tx, agent.id)
+    if held is not None:
+        raise StateConflict(f"{agent.name} holds ticket {held.ticket}: wait for it, or choose another agent.")
+    if request.tickets[0].plan_first and not preparation.can_limit_tools(agent):
+        raise StateConflict(
+            f"{agent.name} works with {agent.driver}, which cannot be limited to reading: leave out --plan-first."
+        )
+    if not board.ready(ticket.spec.after, tickets.states_of(tx, ticket.spec.after)):
+        raise StateConflict("The ticket comes after others that have not landed: dispatch it without --to.")
+    claimed_tickets.claim(tx, agent, ticket)
+    return f"{agent.name} gets it with its next turn."

@@ -18,7 +18,7 @@ from legion.domain.tickets.ticket import Rewind
 from legion.jobs.trees import Trees
 from legion.jobs.workspace import linked_projects
 from legion.jobs.workspace.linked_projects import LinkedTickets
-from legion.service.tickets import assign
+from legion.service.tickets.crews import to_agent
 from legion.service.tickets.new_tickets import keys_of
 from legion.service.tickets.prepare import Prepared, PreparedTicket, prepare, recalled
 from legion.store.board import crews, plan_approvals, tickets
@@ -81,7 +81,7 @@ def create(tx: Transaction, prepared: Prepared, drafts: Mapping[str, str] = Mapp
         notes=[*prepared.notes, *linked, *_record_choices(tx, prepared, ids)],
     )
     if request.to:
-        answer.notes.append(assign.to_agent(tx, prepared.found, request, answer.ids[0]))
+        answer.notes.append(to_agent(tx, prepared.found, request, answer.ids[0]))
     if request.request and not request.dry_run:
         idempotency.remember(tx, prepared.found.id, request.request, asdict(answer))
     return Created(answer=answer)

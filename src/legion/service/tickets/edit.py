@@ -13,7 +13,7 @@ from legion.domain.tickets.spec import LandingGate
 from legion.domain.tickets.ticket import Retry, State, Ticket
 from legion.jobs.board import Board
 from legion.service.tickets import actions
-from legion.service.tickets.lookup import get_ticket
+from legion.service.tickets.actions import get_ticket
 from legion.store.board import past_tickets, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import runs

@@ -13,7 +13,7 @@ from legion.service.projects import epic_branches
 from legion.service.tickets.dispatch import create
 from legion.service.tickets.prepare import prepare
 from legion.store import epic_sessions
-from legion.store.board import epics, projects, tickets
+from legion.store.board import projects, tickets
 from legion.wire.dispatch import Dispatch
 from legion.wire.plans import NamedEpic
 from legion.wire.tickets import Acted
@@ -59,7 +59,7 @@ def _land_wanted(context: Trees, parent: int, session: int) -> None:
     with context.store.read() as tx:
         record, ended = projects.get(tx, parent), projects.get(tx, session)
         open_or_failed = set(tickets.counts(tx, session)) - _LANDS
-        names = [name for name in epics.names(tx, session) if is_session_of_epic(ended.session, name)]
+        names = [name for name in epic_sessions.names(tx, session) if is_session_of_epic(ended.session, name)]
         gone = ended.removed_at is not None and not epic_sessions.ends_to_land(tx, parent, ended)
     if gone or not names:
         with context.store.write() as tx:

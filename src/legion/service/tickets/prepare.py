@@ -12,8 +12,8 @@ from pathlib import Path
 from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING, Agent
 from legion.domain.agents.teams import Crew, narrowed
+from legion.domain.checks import HookKind
 from legion.domain.errors import BadInput, NotAllowed, NotFound
-from legion.domain.hooks import HookKind
 from legion.domain.projects import Project
 from legion.domain.scheduling.program_choice import ProgramChoice, best_program
 from legion.domain.tickets.spec import StartPoint
@@ -27,7 +27,7 @@ from legion.jobs.trees import ProjectContext, Trees, settings_of
 from legion.service.projects import epic_branches, registry, trust
 from legion.service.projects.sessions import session_notes
 from legion.service.shared.repeats import refuse_other_operation
-from legion.service.tickets import assign, crews
+from legion.service.tickets import crews
 from legion.service.tickets.new_tickets import keys_of, missing_programs, refuse_circles, refuse_faults, refuse_unfit
 from legion.store import epic_sessions
 from legion.store.board import past_tickets, projects
@@ -79,7 +79,7 @@ def prepare(context: Trees, request: Dispatch, by: Agent | None = None) -> Prepa
         first = recalled(tx, found.id, request.request)
     if first is not None:
         return Prepared(request=request, found=found, record=found, first=first)
-    request = assign.with_driver(request)
+    request = crews.with_driver(request)
     record = _session_for(context, found, request)
     project = context.project_of(record)
     target.fetch(context, project)

@@ -17,7 +17,7 @@ from legion.jobs.landing.queue import waiting_entries
 from legion.jobs.live_state import QueueTest
 from legion.jobs.trees import Trees
 from legion.service.projects import registry
-from legion.service.tickets.lookup import get_ticket
+from legion.service.tickets.actions import get_ticket
 from legion.store import events
 from legion.store.board import receipts, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction

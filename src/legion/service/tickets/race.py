@@ -14,7 +14,7 @@ from legion.domain.tickets.ticket import Retry, State, Ticket
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.board import Board
 from legion.jobs.supervise.usage import catch_up
-from legion.service.tickets.lookup import get_ticket
+from legion.service.tickets.actions import get_ticket
 from legion.service.tickets.new_tickets import missing_programs
 from legion.store.board import plan_approvals, projects, races, tickets
 from legion.store.board.races import Lane

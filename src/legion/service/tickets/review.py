@@ -14,7 +14,7 @@ from legion.domain.tickets.ticket import AskReview, State, Ticket, Unpark
 from legion.jobs.attempts import review_rounds
 from legion.jobs.board import Board
 from legion.service.shared.fragments import shaped
-from legion.service.tickets import lookup
+from legion.service.tickets import actions
 from legion.store.board import questions, tickets, verdicts
 from legion.store.database.transactions import Transaction
 from legion.store.work import runs
@@ -27,8 +27,8 @@ _WHY = "a person asked for it"
 def review(context: Board, ticket_id: int) -> Acted:
     """Request a review regardless of the policy. A landed change stays landed; one that is about to land waits."""
     with context.store.write() as tx:
-        ticket = lookup.get_ticket(tx, ticket_id)
-        lookup.refuse_mid_landing(tx, ticket)
+        ticket = actions.get_ticket(tx, ticket_id)
+        actions.refuse_mid_landing(tx, ticket)
         result = _request_review(tx, ticket)
     return Acted(tickets=[ticket_id], message=f"{result}; see `legion ticket {ticket_id}`.")
 
@@ -64,8 +64,8 @@ def _review_parked(tx: Transaction, ticket: Ticket) -> str:
 def bounce(context: Board, ticket_id: int, feedback: str) -> Acted:
     """Send a change back to its agent, with a person's feedback and the reviewers' findings."""
     with context.store.write() as tx:
-        ticket = lookup.get_ticket(tx, ticket_id)
-        lookup.refuse_mid_landing(tx, ticket)
+        ticket = actions.get_ticket(tx, ticket_id)
+        actions.refuse_mid_landing(tx, ticket)
         if ticket.state is State.DONE:
             raise StateConflict(f"Ticket {ticket_id} has landed. `legion undo {ticket_id}` reverts it.")
         if not may("bounce", ticket):
@@ -77,7 +77,7 @@ def bounce(context: Board, ticket_id: int, feedback: str) -> Acted:
         )
         tickets.move(tx, ticket_id, review_rounds.sent_back(tx, ticket, feedback.strip()), rule=Rule.PERSON)
         active = runs.active_of(tx, ticket_id)
-    lookup.end_runs(context, active)
+    actions.end_runs(context, active)
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes back to its agent with the feedback.")
 
 

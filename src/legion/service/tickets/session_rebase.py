@@ -16,7 +16,7 @@ from legion.jobs.landing import reverted
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.save import AUTHOR
 from legion.service.projects import sessions
-from legion.service.shared.made_changes import propose
+from legion.service.projects.epic_branches import propose
 from legion.service.tickets.dispatch import create
 from legion.service.tickets.prepare import prepare
 from legion.store.board import projects

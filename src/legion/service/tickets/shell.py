@@ -18,7 +18,7 @@ from legion.jobs.context import Context
 from legion.jobs.workspace import sandbox
 from legion.runner import launch
 from legion.runner.spec import TERMINAL_SOCKET, RunSpec, read_spec, write_spec
-from legion.service.tickets.lookup import get_ticket
+from legion.service.tickets.actions import get_ticket
 from legion.store.work import runs
 from legion.wire.terminal import OpenShell, OpenTerminal
 

@@ -31,7 +31,7 @@ from legion.jobs.workspace.save import worktree_name
 from legion.service.machines import listing
 from legion.service.projects import registry, trials
 from legion.service.providers import catalog
-from legion.service.providers.reachability import unreachable
+from legion.service.providers.probe import unreachable
 from legion.service.shared.fragments import moment
 from legion.service.tickets import try_tree
 from legion.service.views.status import flaky as flaky_checks

@@ -20,10 +20,10 @@ from legion.jobs.trees import Trees
 from legion.service.plans import decisions, pages
 from legion.service.projects import epic_branches, registry
 from legion.service.shared.fragments import usage_line
-from legion.service.tickets import lookup
+from legion.service.tickets import actions
 from legion.service.views.ticket_line import TicketLines
 from legion.store import epic_sessions
-from legion.store.board import epics, goals, landings, projects, tickets
+from legion.store.board import goals, landings, projects, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
 from legion.wire.plans import EpicBudget, EpicGate, EpicPage, EpicStageLine, NamedEpic
@@ -48,8 +48,8 @@ def epic_page(context: Trees, cwd: str, name: str) -> EpicPage:
         read = [one for one in planned if one.points]
         shown = [lines.line(ticket) for ticket in mine]
         wanted = _wanted_session(tx, project, name)
-        gate = epics.gates(tx).get((project.id, name))
-        limit = epics.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
+        gate = epic_sessions.gates(tx).get((project.id, name))
+        limit = epic_sessions.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
     numbers = {ticket.id for ticket in mine}
     edges = {ticket.id: [other for other in ticket.spec.after if other in numbers] for ticket in mine}
     cost = {ticket.id: 0.0 if ticket.state is State.DONE else 1.0 for ticket in mine}
@@ -82,7 +82,7 @@ def set_budget(context: Trees, wanted: EpicBudget) -> EpicPage:
     with context.store.write() as tx:
         _tickets(tx, project, wanted.epic)
         for id in _projects(tx, project, wanted.epic):
-            epics.set_budget(tx, id, wanted.epic, wanted.usd or None)
+            epic_sessions.set_budget(tx, id, wanted.epic, wanted.usd or None)
     return epic_page(context, wanted.cwd, wanted.epic)
 
 
@@ -95,7 +95,7 @@ def set_gate(context: Trees, wanted: EpicGate) -> EpicPage:
     with context.store.write() as tx:
         _tickets(tx, project, wanted.epic)
         for id in _projects(tx, project, wanted.epic):
-            epics.set_gate(tx, id, wanted.epic, LandingGate(wanted.gate) if wanted.gate else None)
+            epic_sessions.set_gate(tx, id, wanted.epic, LandingGate(wanted.gate) if wanted.gate else None)
     return epic_page(context, wanted.cwd, wanted.epic)
 
 
@@ -116,7 +116,7 @@ def stop_epic(context: Trees, wanted: NamedEpic) -> Acted:
         for number in stopped:
             tickets.move(tx, number, Stop())
             active += runs.active_of(tx, number)
-    lookup.end_runs(context, active)
+    actions.end_runs(context, active)
     for plan in written:
         decisions.drop(context, plan.id)
     done = [f"{count(len(stopped), 'ticket is', 'tickets are')} stopped."] if stopped else []

@@ -15,7 +15,7 @@ from legion.jobs.workspace import rewind_points
 from legion.runner.journal import JournalEvent, read_journal
 from legion.service.projects import registry
 from legion.service.shared.event_text import event_text, facts_text
-from legion.service.views.days import end_of, start_of
+from legion.service.shared.fragments import end_of, start_of
 from legion.store import events
 from legion.store.board import projects, tickets
 from legion.store.work import runs

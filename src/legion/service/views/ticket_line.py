@@ -22,7 +22,7 @@ from legion.domain.tickets.evidence import unproven
 from legion.domain.tickets.offers import AgentReach, OfferFacts, offered
 from legion.domain.tickets.spec import statements_in
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
-from legion.jobs.agent.final_message import output_end
+from legion.jobs.agent.resume_prompt import output_end
 from legion.jobs.background.watchdog import describe_run
 from legion.jobs.board import Board
 from legion.jobs.landing import queue

@@ -19,7 +19,7 @@ from legion.domain.tickets import evidence
 from legion.domain.tickets.evidence import Backing
 from legion.domain.tickets.spec import Statements, statements_in
 from legion.domain.tickets.ticket import State, Ticket
-from legion.jobs.agent.final_message import output_end
+from legion.jobs.agent.resume_prompt import output_end
 from legion.jobs.board import Board
 from legion.jobs.checks import approvals
 from legion.jobs.run.job import run_dir

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 
 from legion.domain.errors import StateConflict
-from legion.domain.landing.bisect import LandingIntent
+from legion.domain.landing.queue import LandingIntent
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction

@@ -9,7 +9,7 @@ from sqlalchemy import Row, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.routines.routine import Routine
+from legion.domain.routines import Routine
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
 

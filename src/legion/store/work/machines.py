@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, update
@@ -23,6 +23,7 @@ from legion.domain.machines.machine import (
     RunCommand,
 )
 from legion.domain.machines.placement import PlaceState
+from legion.domain.projects import Project
 from legion.domain.runs import Run
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
@@ -400,3 +401,21 @@ def acknowledge(tx: Transaction, machine: int, ids: Collection[int]) -> None:
 def _hash(secret: str) -> str:
     """A plain hash is enough: 192 random bits cannot be guessed from it."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def put_project(tx: Transaction, project: Project) -> None:
+    """As it is now on the head."""
+    known = tx.execute(select(schema.projects.c.id).where(schema.projects.c.id == project.id)).first()
+    values = asdict(project)
+    if known is None:
+        tx.execute(insert(schema.projects), [values])
+    else:
+        del values["id"]
+        tx.execute(update(schema.projects).where(schema.projects.c.id == project.id).values(values))
+
+
+def put_run(tx: Transaction, run: Run) -> None:
+    """Once: what became of it here is not overwritten."""
+    known = tx.execute(select(schema.runs.c.id).where(schema.runs.c.id == run.id)).first()
+    if known is None:
+        tx.execute(insert(schema.runs), [asdict(run)])

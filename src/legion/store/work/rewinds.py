@@ -9,8 +9,7 @@ from typing import Any
 from sqlalchemy import Select, insert, select
 
 from legion.domain.events import EventKind
-from legion.domain.runs import Run
-from legion.domain.tickets.rewinds import RewindRecord
+from legion.domain.runs import RewindRecord, Run
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
 

@@ -248,7 +248,8 @@ def spending(
     if first:
         found = found.where(_TABLE.run >= first)
     return tuple(
-        _spending(row) for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
+        Spending(run=row.run, provider=row.provider, model=row.model, day=row.day, usage=_usage(row))
+        for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
     )
 
 
@@ -298,10 +299,6 @@ def note_limit(tx: Transaction, limit: ProviderLimit) -> None:
 def limits(tx: ReadTransaction) -> Mapping[str, ProviderLimit]:
     """The last report of each provider."""
     return {limit.provider: limit for limit in _LIMITS.all(tx)}
-
-
-def _spending(row: Row[Any]) -> Spending:
-    return Spending(run=row.run, provider=row.provider, model=row.model, day=row.day, usage=_usage(row))
 
 
 def _values(usage: Usage) -> dict[str, Any]:

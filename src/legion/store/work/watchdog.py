@@ -9,8 +9,8 @@ from sqlalchemy import delete, insert, select, update
 
 from legion.domain.events import EventKind
 from legion.domain.runs import Run
+from legion.domain.watchdog.activity import Observation
 from legion.domain.watchdog.diagnosis import Intervention, WatchdogStep
-from legion.domain.watchdog.observation import Observation
 from legion.store.database import schema
 from legion.store.database.fixed_query import QueryByIds
 from legion.store.database.transactions import ReadTransaction, Transaction

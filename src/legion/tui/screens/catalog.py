@@ -13,7 +13,7 @@ from legion.client.text import catalog
 from legion.client.text.providers import provider_rows
 from legion.client.text.rows import BLANK, Row, clean, paragraph, row
 from legion.client.text.terminal import Cell, Colour
-from legion.tui.editor import edited
+from legion.tui.attachment import edited
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
 from legion.tui.screens.forms import Form

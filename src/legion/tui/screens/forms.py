@@ -29,8 +29,8 @@ from legion.tui.views.form_fields import (
     with_title,
 )
 from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.divider import TextLine
 from legion.tui.widgets.lines import KeyLine
-from legion.tui.widgets.text_line import TextLine
 from legion.wire.agents import HireAgent
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import LegionError

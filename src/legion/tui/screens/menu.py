@@ -18,9 +18,9 @@ from legion.client.text.rows import Row, definitions, flow, note
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.keys import BY_ID, KeyContext, shown_key
 from legion.tui.screens.host import UiHost
+from legion.tui.widgets.divider import TextLine
 from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
-from legion.tui.widgets.text_line import TextLine
 
 LISTS = {
     "providers": "Providers: keys, limits, a test request",

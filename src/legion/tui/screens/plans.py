@@ -9,7 +9,7 @@ from legion.client.legion import Legion, row_named
 from legion.client.text import plans
 from legion.client.text.rows import Row, clean
 from legion.client.text.terminal import count
-from legion.tui.editor import edited
+from legion.tui.attachment import edited
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
 from legion.tui.screens.forms import Form

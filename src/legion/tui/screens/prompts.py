@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
@@ -14,11 +15,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from legion.client.text.rows import BLANK, Row, clean, definitions, flow, note, paragraph
-from legion.client.text.terminal import Cell, Colour
+from legion.client.text.terminal import Cell, Colour, duration
 from legion.tui.screens.host import UiHost
+from legion.tui.widgets.divider import TextLine
 from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
-from legion.tui.widgets.text_line import TextLine
 
 _Result = TypeVar("_Result")
 _MOMENT = 0.3
@@ -300,3 +301,32 @@ class Reader(ModalScreen[None]):
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+
+class WaitDialog(ModalScreen[None]):
+    BINDINGS = [("escape", "give_up", "give up")]
+    DEFAULT_CSS = """
+    WaitDialog { align: center middle; background: $background 60%; }
+    WaitDialog > RowList { width: 70%; max-width: 90; min-width: 40; border: round $primary; padding: 0 1; }
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._what = what
+        self._began = time.monotonic()
+        self.given_up = asyncio.Event()
+
+    def compose(self) -> ComposeResult:
+        yield TextBox(id="waiting")
+
+    def on_mount(self) -> None:
+        self.on_resize()
+        self.set_interval(1.0, self.on_resize)
+
+    def on_resize(self) -> None:
+        room = max(30, min(86, self.size.width * 7 // 10 - 4))
+        words = f"{self._what}, {duration(time.monotonic() - self._began)}"
+        self.query_one(TextBox).put([*paragraph(words, room), BLANK, note("Esc  give up: the agent works on alone")])
+
+    def action_give_up(self) -> None:
+        self.given_up.set()

@@ -14,16 +14,14 @@ from legion.client.text import board
 from legion.client.text.plans import KEY as PLAN
 from legion.client.text.plans import plan_row, waiting
 from legion.client.text.rows import Row, clean, note
-from legion.client.text.states import Group
-from legion.client.text.tickets import group_of
+from legion.client.text.tickets import Group, group_of
 from legion.tui.keys import KeyContext
 from legion.tui.screens.agents import switch_delegation
 from legion.tui.screens.ticket_place import COUNTED_EVERY, TicketPlace
 from legion.tui.views import squad
 from legion.tui.widgets.bindings import bindings_of
-from legion.tui.widgets.divider import STEP, Divider, moved
+from legion.tui.widgets.divider import STEP, Divider, TextLine, moved
 from legion.tui.widgets.row_list import RowList
-from legion.tui.widgets.text_line import TextLine
 from legion.wire.agents import AgentLine, InterruptAgent
 from legion.wire.mail import NewMessage
 from legion.wire.tickets import TicketLine

@@ -14,9 +14,8 @@ from legion.client.text import proofs, ticket_page
 from legion.client.text.board import why
 from legion.client.text.rows import Row, clean, note, paragraph, row
 from legion.client.text.terminal import Cell, Colour, count
-from legion.tui.feed import Feed
+from legion.tui.feed import Feed, LogFeed
 from legion.tui.keys import KeyContext
-from legion.tui.log_feed import LogFeed
 from legion.tui.screens.history_tab import HistoryTab
 from legion.tui.screens.host import UiHost
 from legion.tui.screens.prompts import LinePrompt, YesNo

@@ -1,7 +1,11 @@
-"""A place in which tickets are selected or marked: the keys that act on them."""
+"""A place in which tickets are selected or marked: the keys that act on them.
+
+A key works where the ticket's line offers its operation.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
@@ -10,14 +14,49 @@ from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.client.text.rows import Row, clean, paragraph
 from legion.client.text.terminal import Cell, Colour, count
-from legion.tui.actions import OFFERED_TO_ALL, OPERATIONS, offers, request_of, run_checks
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
 from legion.tui.widgets.row_list import RowList
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import LegionError
 from legion.wire.mail import MessageText
 from legion.wire.terminal import OfferWork
 from legion.wire.tickets import Action, TicketLine
+
+OPERATIONS = {
+    "stop": ("stop",), "pause": ("pause_ticket",), "resume": ("resume_ticket",), "drop": ("drop",),
+    "review": ("review",), "land": ("land",), "undo": ("undo",), "checkout": ("checkout",), "push": ("push",),
+    "submit": ("submit_ticket",), "interrupt": ("interrupt",), "message": ("tell",), "attach": ("attach",),
+    "shell": ("shell",), "diff": ("diff",), "retry": ("retry", "resume_ticket"),
+}  # fmt: skip
+"""By action of the key map: the operations of which one must be offered."""
+
+
+def offers(ticket: TicketLine | None, action: str) -> bool:
+    """Whether the action can be done with the ticket now."""
+    return ticket is not None and any(name in ticket.offers for name in OPERATIONS[action])
+
+
+OFFERED_TO_ALL = ("stop", "pause", "resume", "drop", "review", "land", "undo", "push", "submit", "interrupt")
+"""Actions that are one request, so that all marked tickets can have it."""
+
+
+def request_of(action: str, id: int) -> tuple[str, tuple[object, ...]]:
+    """The operation, and what it is given."""
+    return OPERATIONS[action][0], (id, OfferWork()) if action == "push" else (id,)
+
+
+def run_checks(cwd: str, id: int) -> Callable[[Legion], str]:
+    """A checkpoint runs the project's checks on landed code."""
+    ticket = NewTicket(title=f"Checks after #{id}", after=[id], checkpoint=True)
+    wanted = Dispatch(cwd=cwd, tickets=[ticket], request=os.urandom(16).hex())
+
+    def perform(legion: Legion) -> str:
+        made = legion.dispatch(wanted)
+        return " ".join([f"Ticket {made.ids[0]} runs the checks.", *made.notes])
+
+    return perform
+
 
 COUNTED_EVERY = 5.0
 """Seconds after which a list counts on for how long each ticket is at work: no event says that."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.segment import Segment
 from textual import events
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.message import Message
 
 from legion.client.text.rows import Row, fit
 from legion.client.text.terminal import Cell, Colour, width
+from legion.client.text.tickets import in_ascii
 from legion.tui.keys import BY_ID, Key, KeyContext, shown_key
 from legion.tui.widgets.row_list import RowList
 
@@ -125,3 +129,8 @@ class KeyLine(RowLine):
 def _order(key: Key) -> tuple[bool, bool, bool]:
     """Keys of the place first, then those that work everywhere, menu and help last."""
     return key.context is KeyContext.EVERYWHERE, key.action in _ALWAYS, key.action == "help"
+
+
+class AsciiFilter(LineFilter):
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(in_ascii(text), style, control) for text, style, control in segments]

@@ -1,28 +1,93 @@
-"""Writes streamed answers of the Gemini API: each event is an answer of its own with the parts that are new."""
+"""Writes complete and streamed answers of the Gemini API: each event is an answer with the parts that are new."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from legion.gateway.dialects import errors
-from legion.gateway.dialects.gemini.answer import STOP_NAMES, call, carry, chunk, signed, thought, usage_facts
+from legion.gateway.counting.counters import TokenCounts
+from legion.gateway.dialects import errors, signatures
+from legion.gateway.dialects.common import input_of
 from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,
     AnswerStarted,
     Event,
     KeepAlive,
+    ModelAnswer,
     PartEnded,
     PartGrew,
     PartKind,
     PartSigned,
     PartStarted,
     RequestInfo,
+    StopReason,
+    TextPart,
     ThinkingPart,
     ToolCallPart,
 )
 from legion.gateway.dialects.sse import sse_event
 from legion.gateway.json_text import Json, dumps
+
+STOP_NAMES = {
+    StopReason.END: "STOP",
+    StopReason.CALLS: "STOP",
+    StopReason.LENGTH: "MAX_TOKENS",
+    StopReason.SEQUENCE: "STOP",
+    StopReason.REFUSAL: "SAFETY",
+    StopReason.PAUSE: "STOP",
+}
+
+
+def write(answer: ModelAnswer, info: RequestInfo) -> Json:
+    parts: list[Json] = []
+    carried = ""
+    for part in answer.parts:
+        match part:
+            case ThinkingPart():
+                parts += [thought(part.text)] if part.text else []
+                carried = carry(part) or carried
+            case TextPart():
+                parts.append({"text": part.text} | signed(carried))
+                carried = ""
+            case ToolCallPart():
+                parts.append(call(part) | signed(carried))
+                carried = ""
+    facts = chunk(parts, id=answer.id, model=answer.model, finish=STOP_NAMES[answer.stop])
+    return facts | {"usageMetadata": usage_facts(answer.usage)}
+
+
+def chunk(parts: list[Json], *, id: str, model: str, finish: str = "") -> Json:
+    """An answer, or a piece of one, with these parts."""
+    candidate: Json = {"content": {"role": "model", "parts": parts}, "index": 0}
+    candidate |= {"finishReason": finish} if finish else {}
+    return {"candidates": [candidate], "modelVersion": model, "responseId": id}
+
+
+def thought(text: str) -> Json:
+    return {"text": text, "thought": True}
+
+
+def call(part: ToolCallPart) -> Json:
+    return {"functionCall": {"id": part.id, "name": part.name, "args": input_of(part)}}
+
+
+def carry(part: ThinkingPart) -> str:
+    """Thinking that a provider wants back, for the signature of the part behind it: callers keep that unread."""
+    return signatures.packed(part.text, part.signature) if signatures.is_anthropic(part.signature) else ""
+
+
+def signed(carried: str) -> Json:
+    return {"thoughtSignature": carried} if carried else {}
+
+
+def usage_facts(usage: TokenCounts) -> Json:
+    read = usage.input + usage.cache_read + usage.cache_write
+    return {
+        "promptTokenCount": read,
+        "candidatesTokenCount": usage.output,
+        "totalTokenCount": read + usage.output,
+        "cachedContentTokenCount": usage.cache_read,
+    }
 
 
 class GeminiWriter:

@@ -8,8 +8,7 @@ from dataclasses import asdict
 
 from legion.config.sections.claude import Answers
 from legion.domain.agents import tools
-from legion.domain.agents.agent import ROOT
-from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents.agent import ROOT, ExtraRight
 from legion.domain.agents.tools import Tool
 from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.text import to_json

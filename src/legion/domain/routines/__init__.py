@@ -1,1 +1,0 @@
-"""Routines: tickets that start by time or by event."""
