@@ -1,4 +1,6 @@
-"""`python -m bench coupled DATA [TASK ...] [agents=8] [seconds=2] [without=NAME,...] [kills]`: real features at once.
+"""Real features at once.
+
+`python -m bench coupled DATA [TASK ...] [agents=8] [seconds=2] [without=NAME,...] [definitions] [kills]`
 
 CooperBench's tasks (`bench/coupled_tasks.py`) are played through a real daemon. The agent is scripted and its first
 attempt is the real patch, so what is lost after that is the orchestrator's. Each feature is a ticket that its own tests
@@ -36,6 +38,7 @@ _TOKENS_A_LINE = 10
 _SEED = 41
 MECHANISMS: dict[str, str] = {"there": "already_there = false", "proofs": "keep_proofs = 0", "order": "order = false"}
 """By the word behind `without=`: the lines of [conflicts] that switch a mechanism off."""
+BY_DEFINITION = "by_definition = true"
 _HEAD = (
     "task",
     "landed",
@@ -60,6 +63,8 @@ class Options:
     seconds: float = 2.0
     without: tuple[str, ...] = ()
     kills: bool = False
+    definitions: bool = False
+    """Legion merges by definition."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +113,9 @@ def run(folder: Path, report: Report, words: Sequence[str]) -> None:
 
 def _options(words: Sequence[str]) -> tuple[Path, Options, list[str]]:
     if not words:
-        raise SystemExit("python -m bench coupled DATA [TASK ...] [agents=8] [seconds=2] [without=NAME,...] [kills]")
+        raise SystemExit(
+            "python -m bench coupled DATA [TASK ...] [agents=8] [seconds=2] [without=NAME,...] [definitions] [kills]"
+        )
     options, names = Options(), []
     for word in words[1:]:
         name, is_set, value = word.partition("=")
@@ -120,6 +127,8 @@ def _options(words: Sequence[str]) -> tuple[Path, Options, list[str]]:
             options = replace(options, without=tuple(MECHANISMS) if value == "all" else tuple(value.split(",")))
         elif word == "kills":
             options = replace(options, kills=True)
+        elif word == "definitions":
+            options = replace(options, definitions=True)
         else:
             names.append(word)
     unknown = [name for name in options.without if name not in MECHANISMS]
@@ -150,7 +159,7 @@ def _keep(data: Path, task: Task, options: Options, row: Played) -> None:
 
 def _played(folder: Path, task: Task, options: Options) -> Played:
     checkout(task, folder / "repo")
-    off = "".join(f"{MECHANISMS[name]}\n" for name in options.without)
+    off = "\n".join([*(MECHANISMS[name] for name in options.without), BY_DEFINITION if options.definitions else ""])
     (folder / "repo" / "legion.toml").write_text(
         f'[checks.test]\nrun = "{task.program("prove", "base")}"\n[agents]\nparallel = {options.agents}\nattempts = 5\n'
         f"[conflicts]\nlook_every = 0.5\n{off}"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from legion.domain.landing.conflicts import Overlap
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat
 from legion.domain.scheduling.admission import AdmissionState, HoldReason
@@ -317,3 +318,21 @@ def test_any_board_is_played_to_its_end(dice):
             assert all(state is State.DONE for state in before)
         elif not one.ended:
             assert one.id in board.hopeless(context.edges(), context.states())
+
+
+@pytest.mark.parametrize("overlap", Overlap)
+@pytest.mark.parametrize("between", [(), (2,)], ids=["directly", "over a third"])
+def test_a_ticket_that_was_sent_back_never_waits_for_one_that_lands_after_it(
+    overlap: Overlap, between: tuple[int, ...]
+):
+    """Else both would wait for each other, for ever."""
+    change, claims = Change(base="a", commit="b"), frozenset({"a.py::f"})
+    first = replace(ticket(1, attempt=1, files=("a.py",)), base="a", claims=tuple(claims), lost=True)
+    chain = [
+        replace(
+            ticket(id, State.CHECKING, attempt=1, files=("a.py",)), change=change, claims=tuple(claims), behind=id - 1
+        )
+        for id in (*between, 2 + len(between))
+    ]
+    board = look(first, *chain, project=replace(PROJECT, overlap=overlap), guesses={1: claims})
+    assert run(1) in decide(board, 0.0).commands

@@ -259,6 +259,8 @@ class TicketPage:
     """How its latest run reaches its model."""
     not_needed: list[str] = field(default_factory=list)
     """Checks that it landed without, each with the paths of which it touches nothing."""
+    merged: str = ""
+    """The files that Legion merged by definition when it landed, each with its definitions."""
     usage: UsageLine | None = None
     """Of all its runs; null where nothing was counted."""
     budget: float | None = None

@@ -44,6 +44,10 @@ def receipt_rows(page: TicketPage, width: int, *, full: bool = True, opened: str
         for text in page.not_needed
         for line in paragraph(f"not needed: {text}", width, indent=2, colour=Colour.DIM)
     ]
+    if page.merged:
+        made += paragraph(
+            f"merged by Legion, definition by definition: {page.merged}", width, indent=2, colour=Colour.YELLOW
+        )
     made += earlier(len(page.receipts), full, "receipt")
     known = list(enumerate(page.receipts))
     newest = page.receipts[-1]

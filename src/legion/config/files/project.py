@@ -159,6 +159,11 @@ class ConflictSettings:
         True, help="Whether a ticket ends when what landed for another makes its proofs green, red before that."
     )
     order: bool = flag(True, help="Whether tickets that will change the same definition work one after the other.")
+    by_definition: bool = flag(
+        False,
+        help="Whether Legion itself merges definitions that two changes touch in different words; the result is proven "
+        "again. Never in protected files.",
+    )
     keep_proofs: float = number(
         30.0,
         0,

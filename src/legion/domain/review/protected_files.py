@@ -130,18 +130,23 @@ def stopped_by(
     """The paths that need approval. `added` are the project's own patterns, `commands` its checks, `proofs` the
     ticket's own: what decides those may be added for it, but existing files may not be changed.
     """
-    guarded = (*ACTS_BY_ITSELF, *LOCK_FILES, *added, *deciding(commands))
+    always = guarded(added, commands)
     proving = tuple(path for path in deciding(proofs) if path.startswith("**") or _CHECKS_SOMETHING.search(path))
     return tuple(
         file.path
         for file in changed
         if not matches(file.path, declared)
         and (
-            matches(file.path, guarded, any_case=True)
+            matches(file.path, always, any_case=True)
             or _spoils_tests(file)
             or (not file.new and matches(file.path, proving, any_case=True))
         )
     )
+
+
+def guarded(added: Sequence[str], commands: Iterable[str]) -> tuple[str, ...]:
+    """Patterns of files that no ticket changes undeclared; `added` and `commands` are the project's."""
+    return (*ACTS_BY_ITSELF, *LOCK_FILES, *added, *deciding(commands))
 
 
 def deciding(commands: Iterable[str]) -> tuple[str, ...]:

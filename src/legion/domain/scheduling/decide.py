@@ -368,19 +368,28 @@ class _ProjectWork:
             and (not ticket.spec.after or board.ready(ticket.spec.after, states))
         ]
         ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.spec.priority, ticket.id))
-        at_work = [ticket for ticket in self._begun if ticket.state in AT_WORK]
-        ready = self._apart(ready, at_work)
+        begun = [ticket for ticket in self._begun if not self._lands_after_a_queued_one(ticket)]
+        at_work = [ticket for ticket in begun if ticket.state in AT_WORK]
+        ready = self._apart(ready, at_work, begun)
         check, run = JobKind.CHECK, JobKind.RUN
         return deque(
             (ticket.moved_at, check if ticket.spec.checkpoint else run, ticket.id, ticket.version)
             for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes)
         )
 
-    def _apart(self, ready: list[Ticket], at_work: list[Ticket]) -> list[Ticket]:
+    def _lands_after_a_queued_one(self, ticket: Ticket) -> bool:
+        """It waits itself until that one has worked again: if any ticket waited for it, both could for ever."""
+        below, known = self._live.get(ticket.behind or 0), {ticket.id}
+        while below is not None and below.state is not State.QUEUED and below.id not in known:
+            known.add(below.id)
+            below = self._live.get(below.behind or 0)
+        return below is not None and below.state is State.QUEUED
+
+    def _apart(self, ready: list[Ticket], at_work: list[Ticket], begun: list[Ticket]) -> list[Ticket]:
         """Without those that wait for another's work on the same definition."""
         if not self._snapshot.guesses and not any(ticket.lost for ticket in ready):
             return ready
-        waiting = coupled(ready, at_work, self._begun, self._snapshot.guesses, self._snapshot.lanes)
+        waiting = coupled(ready, at_work, begun, self._snapshot.guesses, self._snapshot.lanes)
         self.behind |= {id: one.behind[0] for id, one in waiting.items() if one.stacks}
         self.held |= {
             id: HoldReason(rule=Rule.OVERLAP_WAITS, why=f"{one.why}; `legion edit {id} --alone` starts it now")

@@ -11,19 +11,21 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from legion.domain.landing import definition_merge
+from legion.domain.landing.definition_merge import Refused
 from legion.domain.landing.queue import LandingMode
 from legion.git.core.command import git
 from legion.git.core.errors import GitError
-from legion.git.core.history import with_trailers
+from legion.git.core.history import trailer, with_trailers
 from legion.git.hub.attribute_files import attribute_files
 from legion.git.hub.objects import Signature, read_blobs, read_commit, write_commit
 from legion.git.hub.repository import Hub
 from legion.git.merge.conflicts import ConflictFile, read_conflicts
-from legion.git.merge.partial_trees import merge_separate
+from legion.git.merge.partial_trees import merge_separate, with_contents
 from legion.system.process import FinishedProcess
 
 
@@ -33,6 +35,8 @@ class MergeCandidate:
 
     commit: str
     tree: str
+    definitions: str = ""
+    """Files that lines alone did not merge, each with the definitions that both sides changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +58,13 @@ def merge(
     committer: Signature,
     when: int,
     trailers: Mapping[str, str] | None = None,
+    by_definition: Callable[[str], bool] | None = None,
 ) -> MergeCandidate | MergeConflict:
     """Put `change` on `target`. Attributes are those of the target; programs that they name never run.
 
     The trailers stand below the message, and below those of the commits that REBASE replays.
-    A change that adds nothing gives the target itself in the modes SQUASH and REBASE.
+    A change that adds nothing gives the target itself in the modes SQUASH and REBASE. `by_definition`: the files that
+    may be merged so where lines conflict, other than in mode REBASE.
     """
     stamp = committer.stamp(when)
     if mode is LandingMode.REBASE:
@@ -68,7 +74,9 @@ def merge(
         if all(len(commit.parents) == 1 for commit in commits):
             alone = [(one.commit, one.parents[0]) for one in commits]
             return reapply(hub, target, alone, committer=committer, when=when, trailers=trailers)
-    merged = _merge_trees(hub, target, change)
+    merged, named = _merge_trees(hub, target, change), ""
+    if isinstance(merged, MergeConflict) and by_definition is not None:
+        merged, named = _by_definition(hub, target, change, merged, by_definition)
     if isinstance(merged, MergeConflict):
         return merged
     if mode is not LandingMode.MERGE and merged == hub.tree_of(target):
@@ -79,9 +87,40 @@ def merge(
         parents=(target, change) if mode is LandingMode.MERGE else (target,),
         author=author.stamp(when),
         committer=stamp,
-        message=with_trailers(message.encode("utf-8", "replace"), trailers or {}),
+        message=with_trailers(
+            message.encode("utf-8", "replace"), {**(trailers or {}), **({_MERGED: named} if named else {})}
+        ),
     )
-    return MergeCandidate(commit=commit, tree=merged)
+    return MergeCandidate(commit=commit, tree=merged, definitions=named)
+
+
+_MERGED = "Merged-By-Definition"
+
+
+def merged_by_definition(hub: Hub, commit: str) -> str:
+    """The files of a landed change that were, each with its definitions; empty for none."""
+    return trailer(read_commit(hub, commit).message, _MERGED)
+
+
+def _by_definition(
+    hub: Hub, target: str, change: str, found: MergeConflict, may: Callable[[str], bool]
+) -> tuple[str | MergeConflict, str]:
+    """The tree in which every file in conflict is merged by definition, and which ones; else a conflict of the files
+    that are left, each with the reason.
+    """
+    base, made, named, open_files = hub.merge_base(target, change), dict[str, bytes](), [], []
+    for file in found.files:
+        try:
+            if base is None or not file.marked or not may(file.path):
+                raise Refused("only lines are merged here")
+            sides = [hub.read_file(commit, file.path) for commit in (base, target, change)]
+            one = definition_merge.merged(file.path, *((side or b"").decode() for side in sides))
+            made[file.path] = one.text.encode()
+            named.append(f"{file.path}: {', '.join(filter(None, one.names)) or 'lines'}")
+        except (Refused, UnicodeDecodeError) as refused:
+            open_files.append(replace(file, refused="" if isinstance(refused, ValueError) else str(refused)))
+    tree = with_contents(hub, found.tree, made) if made else found.tree
+    return (replace(found, tree=tree, files=tuple(open_files)), "") if open_files else (tree, "; ".join(named))
 
 
 _UNRELATED = "refusing to merge unrelated histories"

@@ -22,6 +22,10 @@ class ConflictFile:
 
     path: str
     hunks: str
+    marked: bool = False
+    """The conflict is one of lines, between markers."""
+    refused: str = ""
+    """Why it is not merged by definition, where that was tried."""
 
 
 def read_conflicts(hub: Hub, tree: str, answer: bytes) -> tuple[ConflictFile, ...]:
@@ -35,6 +39,7 @@ def read_conflicts(hub: Hub, tree: str, answer: bytes) -> tuple[ConflictFile, ..
     return tuple(
         ConflictFile(
             path=as_text(path),
+            marked=bool(texts.get(path)),
             hunks=_short(texts.get(path) or "\n".join(words.get(path, ())) or "Both sides changed this file."),
         )
         for path in paths

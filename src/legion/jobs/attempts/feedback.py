@@ -171,6 +171,8 @@ def conflict(
     parts = [_intent(one) for one in others]
     parts += [_versions(one) for one in both]
     parts += [f"### {file.path}\n\n{_quote(file.hunks)}" for file in files if file.path not in known]
+    if why := [f"{file.path}: {file.refused}" for file in files if file.refused]:
+        parts.append(f"Legion did not merge these by definition:\n\n{_listed(why)}")
     if clean:
         parts.append(f"{count(clean, 'other file')} of your change merged without a conflict; leave it so.")
     return _fit("\n\n".join([_CONFLICT, *parts]))

@@ -20,6 +20,8 @@ from legion.domain.errors import NotFound
 from legion.domain.forge.issues import in_commit
 from legion.domain.landing import definitions
 from legion.domain.landing.queue import BisectProbe
+from legion.domain.review import protected_files
+from legion.domain.review.path_patterns import matches
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
@@ -42,8 +44,15 @@ class ChainLink:
     tree: str
 
 
-def candidate(context: Board, project: ProjectContext, target: str, ticket: Ticket) -> MergeCandidate | MergeConflict:
-    """The ticket's change on top of `target`, in the project's landing mode."""
+def candidate(
+    context: Board, project: ProjectContext, target: str, ticket: Ticket, *, by_definition: bool = False
+) -> MergeCandidate | MergeConflict:
+    """The ticket's change on top of `target`, in the project's landing mode. `by_definition`: where lines conflict, if
+    the project wants that, and something checks the result.
+    """
+    settings = project.config
+    tries = by_definition and settings.conflicts.by_definition and bool(ticket.spec.proofs or settings.checks)
+    guarded = protected_files.guarded(settings.protected.paths, [check.command for check in settings.checks])
     change = _without_former_history(context, project, target, ticket)
     if isinstance(change, MergeConflict):
         return change
@@ -57,6 +66,7 @@ def candidate(context: Board, project: ProjectContext, target: str, ticket: Tick
         committer=AUTHOR,
         when=int(ticket.moved_at),
         trailers=trailers(context, project, ticket),
+        by_definition=(lambda path: not matches(path, guarded, any_case=True)) if tries else None,
     )
 
 

@@ -179,7 +179,7 @@ def _checkpoint(context: Context, project: ProjectContext, ticket: Ticket, cance
 
 def _proofs(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> Step:
     target = project.target
-    merged = candidate(context, project, target, ticket)
+    merged = candidate(context, project, target, ticket, by_definition=True)
     if isinstance(merged, MergeConflict):
         found = already_there(context, project, ticket, cancel)
         return found or sent_back_for_conflict(context, project, ticket, target, merged)
@@ -333,7 +333,7 @@ def prove_by_revert(
 ) -> tuple[str, RevertProof] | None:
     """The tested tree and the result; None if that is known already, or there is nothing to do. Raises Cancelled."""
     target = project.target
-    merged = candidate(context, project, target, ticket)
+    merged = candidate(context, project, target, ticket, by_definition=True)
     if (
         not proof_wanted(project, ticket)
         or isinstance(merged, MergeConflict)

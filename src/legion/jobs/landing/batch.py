@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from legion.config.files.project import FILE, hash_of, parse
-from legion.domain.checks import HookKind, failed_commands
+from legion.domain.checks import CheckResult, HookKind, failed_commands
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.domain.forge.connections import ForgeKind, TicketPull
@@ -38,7 +38,7 @@ from legion.jobs.landing.speculation import Speculation, of_chain
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
-from legion.store.board import forges, projects, tickets
+from legion.store.board import forges, projects, receipts, tickets
 from legion.system import crash
 from legion.system.crash import Point
 from legion.system.loops import call_each
@@ -164,13 +164,16 @@ class Batch:
         chain = [first] if first is not None else []
         for ticket in tickets:
             tip = chain[-1].commit if chain else self._start
-            merged = candidate(self._context, self._project, tip, ticket)
+            merged = candidate(self._context, self._project, tip, ticket, by_definition=tip == self._start)
+            if isinstance(merged, MergeCandidate) and merged.definitions and not self._is_proven(ticket, merged):
+                send_back(self._context, ticket, Recheck("merged by definition with what landed meanwhile"))
+                continue
             if isinstance(merged, MergeCandidate):
                 chain.append(ChainLink(ticket=ticket, commit=merged.commit, tree=merged.tree))
                 continue
             on_target = merged
             if tip != self._start:
-                alone = candidate(self._context, self._project, self._start, ticket)
+                alone = candidate(self._context, self._project, self._start, ticket, by_definition=True)
                 if not isinstance(alone, MergeConflict):
                     continue
                 on_target = alone
@@ -182,6 +185,12 @@ class Batch:
             )
             send_back(self._context, ticket, back)
         return chain
+
+    def _is_proven(self, ticket: Ticket, merged: MergeCandidate) -> bool:
+        """Whether the ticket's own proofs are green on exactly this tree."""
+        with self._context.store.read() as tx:
+            known = receipts.for_tree(tx, self._project.id, merged.tree)
+        return {one.command for one in known if one.verdict is CheckResult.GREEN}.issuperset(ticket.spec.proofs)
 
     def _upstream_link(self) -> ChainLink | None:
         """The person's commits on the target; None where they conflict with it and are refused."""

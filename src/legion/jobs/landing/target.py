@@ -22,6 +22,7 @@ from legion.domain.tickets.ticket import Land, Ticket
 from legion.git.core.errors import BranchGone, RepositoryGone, TargetMoved
 from legion.git.hub import remote
 from legion.git.hub.repository import Hub
+from legion.git.merge.candidates import merged_by_definition
 from legion.git.person.inspect import loose_tip
 from legion.jobs.board import Board
 from legion.jobs.checks import execution
@@ -144,6 +145,7 @@ def _record_ticket(tx: Transaction, project: ProjectContext, intent: LandingInte
         "tested": intent.commit,
         "receipts": _proof(tx, intent, commands, names),
         "not_needed": _not_needed(project, intent),
+        "merged": merged_by_definition(project.hub, commit),
         "rule": Rule.GREEN_LANDS.value,
     }
     tx.record(EventKind.LANDED, project=ticket.project, ticket=number, data=data)

@@ -87,6 +87,7 @@ def ticket_page(context: Trees, ticket_id: int) -> TicketPage:
         runs=[run_line(run, spent.get(run.id)) for run in all_runs],
         receipts=[_receipt_line(context, one, without) for one in _without_repeats((*proofs, *named, *confirmed))],
         not_needed=_not_needed(history),
+        merged=next((str(one.data.get("merged", "")) for one in history if one.kind is EventKind.LANDED), ""),
         history=[event_line(event, names) for event in history],
         changed_files=changed,
         environment=environment_line(context, latest, worktree),

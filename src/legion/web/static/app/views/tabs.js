@@ -74,6 +74,7 @@ export function Receipts({ page }) {
     <${Items} name="Weaker tests?" of=${page.weakened} row=${weakened} />
     ${!page.receipts.length && html`<${Empty}>No check has run on its change yet.</${Empty}>`}
     ${page.not_needed.map((one) => html`<p class="hint" key=${one}>Not needed: ${one}</p>`)}
+    ${page.merged && html`<p class="hint">Merged by Legion, definition by definition: ${page.merged}</p>`}
     ${[...page.receipts].reverse().map((one, n) => html`<${Receipt} key=${n} one=${one} open=${one === red} />`)}
   </section>`;
 }
