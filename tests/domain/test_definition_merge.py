@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.landing.definition_merge import Merged, Refused, merge_three, merged
+from legion.domain.landing.definition_merge import Merged, NotMergeable, merge_three, merged
 
 BASE = """\
 import os
@@ -132,7 +132,7 @@ def test_a_comment_above_a_definition_goes_with_it():
 )
 def test_what_cannot_be_told_is_refused_with_its_reason(mine, theirs, why):
     for one, other in ((mine, theirs), (theirs, mine)):
-        with pytest.raises(Refused, match=why):
+        with pytest.raises(NotMergeable, match=why):
             both(one, other)
 
 
@@ -140,7 +140,7 @@ def test_moved_definitions_are_refused():
     start, end = BASE.index("class Cart"), BASE.index("def total")
     behind = BASE.index("if __name__")
     moved = BASE[:start] + BASE[end:behind] + BASE[start:end] + BASE[behind:]
-    with pytest.raises(Refused, match="moves definitions"):
+    with pytest.raises(NotMergeable, match="moves definitions"):
         merged("cart.py", BASE, moved, BASE.replace("return 0", "return 1"))
 
 
@@ -170,13 +170,13 @@ def test_sections_of_other_files(path, base, mine, theirs, expected):
 
 def test_a_result_that_does_not_parse_is_refused():
     base = '{\n  "a": 1\n}\n'
-    with pytest.raises(Refused, match="not valid"):
+    with pytest.raises(NotMergeable, match="not valid"):
         merged("a.json", base, '{\n  "a": 1,\n  "b": 2\n}\n', '{\n  "a": 1,\n  "c": 3\n}\n')
 
 
 def test_other_kinds_of_files_and_large_ones_are_left_to_lines():
     for path, text in (("a.c", "int a;\n"), ("a.py", "a = 1\n" * 100_000)):
-        with pytest.raises(Refused, match="lines alone"):
+        with pytest.raises(NotMergeable, match="lines alone"):
             merged(path, text, text, text)
 
 

@@ -6,7 +6,6 @@ changed, lines are merged, then words. The result must still parse. What stays o
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import tomllib
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from legion.domain.landing.definitions import Definition, definitions
+from legion.domain.text import python_statements
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _WORDS = re.compile(r"\s+|\w+|.", re.DOTALL)
@@ -25,7 +25,7 @@ _MOST_PIECES = 4000
 """Lines or words of a definition."""
 
 
-class Refused(Exception):
+class NotMergeable(Exception):
     """Why the two sides of a file, or of one of its definitions, cannot be merged."""
 
 
@@ -37,23 +37,23 @@ class Merged:
 
 
 def merged(path: str, base: str, ours: str, theirs: str) -> Merged:
-    """`ours` stands first where both added something at one place. Raises Refused."""
+    """`ours` stands first where both added something at one place. Raises NotMergeable."""
     parse = _parser(path)
     if parse is None or max(map(len, (base, ours, theirs))) > _MOST:
-        raise Refused("its kind of file is merged by lines alone")
+        raise NotMergeable("its kind of file is merged by lines alone")
     old, mine, other = (
         _parts(path, text if text.endswith("\n") else f"{text}\n", parse) for text in (base, ours, theirs)
     )
     both: list[str] = []
     text = "".join(_merge_parts(old, mine, other, both))
     if not parse(text):
-        raise Refused("what both sides together make is not valid")
+        raise NotMergeable("what both sides together make is not valid")
     return Merged(text, tuple(both))
 
 
 def _parser(path: str) -> Callable[[str], bool] | None:
     if path.endswith(_PYTHON):
-        return _tried(ast.parse)
+        return lambda text: python_statements(text) is not None
     if path.endswith(".toml"):
         return _tried(tomllib.loads)
     if path.endswith(".json"):
@@ -65,7 +65,7 @@ def _tried(read: Callable[[str], object]) -> Callable[[str], bool]:
     def parses(text: str) -> bool:
         try:
             read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, RecursionError):
             return False
         return True
 
@@ -79,7 +79,7 @@ behind an inner one has the outer one's name with a plus and a number; a file's 
 
 def _parts(path: str, text: str, parse: Callable[[str], bool]) -> Parts:
     if not parse(text):
-        raise Refused("a side of it is not valid")
+        raise NotMergeable("a side of it is not valid")
     lines = _lines(text)
     owner = [("", -1)] * len(lines)
     seen: dict[str, int] = {}
@@ -128,23 +128,23 @@ def _merge_part(name: str, base: str | None, ours: str | None, theirs: str | Non
         return theirs
     shown = name.partition("+")[0]
     if base is None:
-        raise Refused(f"both add {shown or 'lines at one place'}")
+        raise NotMergeable(f"both add {shown or 'lines at one place'}")
     if ours is None or theirs is None:
-        raise Refused(f"one side removes {shown or 'lines'} that the other changes")
+        raise NotMergeable(f"one side removes {shown or 'lines'} that the other changes")
     both.append(shown)
     for split in (_lines, _WORDS.findall):
         found = merge_three(split(base), split(ours), split(theirs))
         if found is not None:
             return "".join(found)
-    raise Refused(f"both change the same words of {shown or 'lines outside of definitions'}")
+    raise NotMergeable(f"both change the same words of {shown or 'lines outside of definitions'}")
 
 
 def _order(base: Parts, ours: Parts, theirs: Parts) -> list[tuple[str, int]]:
-    """Ours, and what they added behind what it followed there. Raises Refused where one side moved things."""
+    """Ours, and what they added behind what it followed there. Raises NotMergeable where one side moved things."""
     for side in (ours, theirs):
         common = [key for key in side if key in base]
         if common != [key for key in base if key in side]:
-            raise Refused("one side moves definitions")
+            raise NotMergeable("one side moves definitions")
     order = list(ours)
     before: tuple[str, int] | None = None
     for key in theirs:
@@ -202,5 +202,5 @@ def _edits(base: Sequence[str], side: Sequence[str]) -> list[_Edit]:
 
 
 def _touch(one: _Edit, other: _Edit) -> bool:
-    """Edits without anything between them: what belongs together cannot be told."""
+    """Edits without anything between them: their order is not known."""
     return one.first <= other.last and other.first <= one.last

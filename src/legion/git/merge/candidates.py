@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.landing import definition_merge
-from legion.domain.landing.definition_merge import Refused
+from legion.domain.landing import definition_merge
+from legion.domain.landing.definition_merge import NotMergeable
 from legion.domain.landing.queue import LandingMode
 from legion.git.core.command import git
 from legion.git.core.errors import GitError
@@ -112,12 +113,12 @@ def _by_definition(
     for file in found.files:
         try:
             if base is None or not file.marked or not may(file.path):
-                raise Refused("only lines are merged here")
+                raise NotMergeable("only lines are merged here")
             sides = [hub.read_file(commit, file.path) for commit in (base, target, change)]
             one = definition_merge.merged(file.path, *((side or b"").decode() for side in sides))
             made[file.path] = one.text.encode()
             named.append(f"{file.path}: {', '.join(filter(None, one.names)) or 'lines'}")
-        except (Refused, UnicodeDecodeError) as refused:
+        except (NotMergeable, UnicodeDecodeError) as refused:
             open_files.append(replace(file, refused="" if isinstance(refused, ValueError) else str(refused)))
     tree = with_contents(hub, found.tree, made) if made else found.tree
     return (replace(found, tree=tree, files=tuple(open_files)), "") if open_files else (tree, "; ".join(named))

@@ -72,15 +72,15 @@ export function Receipts({ page }) {
   return html`<section>
     <${Items} name="Criteria" className="evidence" of=${page.evidence} row=${evidence} />
     <${Items} name="Weaker tests?" of=${page.weakened} row=${weakened} />
-    ${!page.receipts.length && html`<${Empty}>No check has run on its change yet.</${Empty}>`}
+    ${!page.receipts.length && html`<${Empty}>No check has run yet.</${Empty}>`}
     ${page.not_needed.map((one) => html`<p class="hint" key=${one}>Not needed: ${one}</p>`)}
-    ${page.merged && html`<p class="hint">Merged by Legion, definition by definition: ${page.merged}</p>`}
+    <${Hint} of=${page.merged && `Merged by Legion: ${page.merged}`} />
     ${[...page.receipts].reverse().map((one, n) => html`<${Receipt} key=${n} one=${one} open=${one === red} />`)}
   </section>`;
 }
 
 function Receipt({ one, open }) {
-  const trusts = one.trusted && `Trusted by ${one.trusted} although it stays green when the code is broken.`;
+  const trusts = one.trusted && `Trusted by ${one.trusted} although it stays green for broken code.`;
   return html`<details class="receipt" open=${open}>
     <summary>
       <${Badge} of=${one.verdict} kind=${one.verdict === "green" ? "good" : "bad"} /> <b>${one.name}</b> ${""}
@@ -90,14 +90,14 @@ function Receipt({ one, open }) {
     <p><code>${one.command}</code></p>
     ${trusts && html`<p class="hint">${trusts}</p>`}
     <${Output} of=${plain(one.tail) || "No output."} />
-    <p class="hint">Complete output: ${one.output}</p>
+    <p class="hint">Whole output: ${one.output}</p>
   </details>`;
 }
 
 const VERDICTS = { approve: "good", changes: "bad" };
 
 export function Reviews({ page }) {
-  if (!page.reviews.length) return html`<${Empty}>No reviewer has read its change.</${Empty}>`;
+  if (!page.reviews.length) return html`<${Empty}>No reviewer has read it.</${Empty}>`;
   const criterion = (one) => html`
     <${Badge} of=${one.met ? "met" : "not met"} kind=${one.met ? "good" : "bad"} /> ${""}
     criterion ${one.number} <${Hint} of=${one.why} />
