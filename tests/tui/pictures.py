@@ -139,7 +139,7 @@ def steady(text: str) -> str:
     text = re.sub(r"\d{4}-\d\d-\d\d", "2026-01-01", text)
     text = re.sub(r"\b(\d+h )?(\d+m )?\d+ ?s\b", lambda found: "0s".ljust(len(found[0]))[: len(found[0])], text)
     # At the end of a line the width of a time moves nothing else.
-    text = re.sub(r"0s +(of agents' time\.)", r"0s \1", text)
+    text = re.sub(r"0s +(of agents' time\.|ago\b)", r"0s \1", text)
     text = re.sub(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,9}\b", "0a1b2c3d4", text)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 

@@ -161,6 +161,7 @@ KEYS: tuple[Key, ...] = (
     _main(KeyContext.MACHINES, "update", "u r", "restart, update", "Its worker starts again as the installed release."),
     _main(KeyContext.MACHINES, "pause_machine", "p", "pause, resume", "Start nothing new there; again: resume."),
     _main(KeyContext.MACHINES, "clean", "c", "clean", "Remove ended tickets; their worktrees go to the trash."),
+    _main(KeyContext.MACHINES, "drain_machine", "D", "drain", "Start nothing new there, since it is to be removed."),
     _main(KeyContext.MACHINES, "remove_machine", "d", "remove", "Remove the machine; its token opens nothing then."),
     _main(KeyContext.FORM, "send", "ctrl+s", "send", "Send the form."),
     _main(KeyContext.FORM, "choose", "ctrl+o", "choose", "Choose from what there is; typing searches."),

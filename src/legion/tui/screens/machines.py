@@ -14,6 +14,7 @@ from legion.wire.machines import MachineLine, MachineList, RemoveMachine
 _OPERATIONS = {
     "update": {"update_machine"},
     "pause_machine": {"pause_machine", "resume_machine"},
+    "drain_machine": {"drain_machine"},
     "remove_machine": {"remove_machine"},
 }
 """By action of the key map: the operations of which one must be offered."""
@@ -66,6 +67,9 @@ class MachinesPlace(CatalogPlace, inherit_bindings=False):
     def action_pause_machine(self) -> None:
         held = self.machine is not None and self.machine.state in ("paused", "draining")
         self._act("resume_machine" if held else "pause_machine")
+
+    def action_drain_machine(self) -> None:
+        self._act("drain_machine")
 
     def action_remove_machine(self) -> None:
         self._act("remove_machine", RemoveMachine())
