@@ -146,8 +146,8 @@ class Measure:
 
 
 MEASURES = {
-    "source lines, the page's included": Measure(source_lines, 139_374, 125_000),
-    "source files": Measure(files, 850, 780),
+    "source lines, the page's included": Measure(source_lines, 139_700, 125_000),
+    "source files": Measure(files, 851, 780),
     "files with one importer, in their own folder": Measure(files_for_one_neighbour, 58, 60),
     "files in the largest folder": Measure(largest_folder, 27, 20),
     "commands in `legion help all`": Measure(commands, 45, 45),

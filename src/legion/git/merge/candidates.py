@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.landing import definition_merge
-from legion.domain.landing import definition_merge
 from legion.domain.landing.definition_merge import NotMergeable
 from legion.domain.landing.queue import LandingMode
 from legion.git.core.command import git

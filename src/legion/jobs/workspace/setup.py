@@ -165,10 +165,8 @@ def ensure(
     unfinished = last.place == str(tree) and last.before is not None
     commit, index = shows or project.target, record.with_suffix(".index")
     if not unfinished:
-        live, known = sandbox.live_tree(context, project, tree), _known_of_worktree(project, tree)
         record.parent.mkdir(parents=True, exist_ok=True)
-        # From here on the tree is a mixture, which must not pass for the output of the last setup.
-        last = _started(last, setup_changes.before(live, commit, base=base, known=known, index=index), tree)
+        last = _as_mixture(context, project, tree, last, commit, base, index)
         kept_outputs.write(record, last)
     crash.reach(Point.SETUP_BEFORE_RUN)
     has_landed = bool(landed) and _is_untouched(project, last, landed)
@@ -207,6 +205,14 @@ def ensure(
         if marked is not None and sandbox.is_on(context) and not _is_kept(project, tree, done, marked, began):
             _OWN_TO_EACH.add((project.folder, key))
     crash.reach(Point.SETUP_AFTER_RECORD)
+
+
+def _as_mixture(
+    context: Context, project: ProjectContext, tree: Path, last: SetupRecord, commit: str, base: str, index: Path
+) -> SetupRecord:
+    """What a tree is from here on: it must not pass for the output of the last setup."""
+    live, known = sandbox.live_tree(context, project, tree), _known_of_worktree(project, tree)
+    return _started(last, setup_changes.before(live, commit, base=base, known=known, index=index), tree)
 
 
 _TURNS = threading.Condition()
