@@ -40,7 +40,9 @@ def test_other_events_are_no_occasion_but_a_question(kind: EventKind):
 def test_a_plan_is_news_when_its_planner_is_done(origin: PlanState, to: PlanState):
     data = {"plan": 3, "from": origin.value, "to": to.value}
     event = Event(n=1, at=0.0, kind=EventKind.PLAN_MOVED, project=1, data=data)
-    waits = to in (PlanState.READY, PlanState.FAULTY, PlanState.FAILED) and origin is PlanState.PLANNING
+    waits = (
+        to in (PlanState.READY, PlanState.WRITTEN, PlanState.FAULTY, PlanState.FAILED) and origin is PlanState.PLANNING
+    )
     assert occasions(event, parked=None, live=1) == ((NotificationKind.QUESTION,) if waits else ())
 
 

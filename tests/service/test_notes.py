@@ -41,7 +41,7 @@ def test_what_is_no_note_is_refused(house: QuietSquad, project: Project, make):
         client.close_note(999, CloseNote(cwd=cwd))
     for number in range(MOST):
         client.add_note(AddNote(cwd=cwd, text=f"Thread {number}.", kind="thread"))
-    with pytest.raises(StateConflict, match="60 notes are open already"):
+    with pytest.raises(StateConflict, match=f"{MOST} notes are open already"):
         client.add_note(AddNote(cwd=cwd, text="One more."))
 
 

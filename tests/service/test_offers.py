@@ -17,6 +17,7 @@ from legion.domain.plans import plan, toml_text
 from legion.domain.plans.checks import FindingKind, PlanFinding
 from legion.domain.plans.draft import PlanDraft, PlanTicket
 from legion.domain.plans.plan import GoalPlan, PlanSource, PlanState
+from legion.domain.plans.specification import SpecStage
 from legion.domain.takeovers import Takeover, TakeoverMode
 from legion.domain.tickets.offers import OFFERS
 from legion.domain.tickets.ticket import Park, ParkReason, State
@@ -171,10 +172,18 @@ PLAN_CALLS: dict[str, Callable[[Service, int], object]] = {
     "approve_plan": lambda service, id: service.approve_plan(id, ApprovePlan(dry_run=True, anyway=True)),
     "reject_plan": lambda service, id: service.reject_plan(id, RejectPlan(why="smaller")),
     "plan_text": lambda service, id: service.plan_text(id),
-    "save_plan": lambda service, id: service.save_plan(id, SavePlan(text=toml_text.write(PLANNED, ""), version=1)),
+    "save_plan": lambda service, id: service.save_plan(id, SavePlan(text=_text_of(service, id), version=1)),
     "retry_plan": lambda service, id: service.retry_plan(id),
     "drop_plan": lambda service, id: service.drop_plan(id),
 }
+
+
+def _text_of(service: Service, id: int) -> str:
+    is_written = service.plan_page(id).plan.state == PlanState.WRITTEN.value
+    return SPECIFICATION if is_written else toml_text.write(PLANNED, "")
+
+
+SPECIFICATION = "# What it does\n\nIt starts."
 
 
 @pytest.mark.parametrize("name", plan.OFFERS)
@@ -184,12 +193,16 @@ PLAN_CALLS: dict[str, Callable[[Service, int], object]] = {
 def test_a_plan_offers_what_the_service_does(
     board: Board, state: PlanState, source: PlanSource, finding: FindingKind | None, name: str
 ):
+    if state is PlanState.WRITTEN and (finding or source is PlanSource.TEMPLATE):
+        return  # Nothing is drafted yet, and no planner of a template writes.
     found = (PlanFinding(kind=finding, ticket="one", text="it is wrong"),) if finding else ()
-    draft = None if state in (PlanState.PLANNING, PlanState.ASKING) else PLANNED
+    draft = None if state in (PlanState.PLANNING, PlanState.ASKING, PlanState.WRITTEN) else PLANNED
     with board.store.write() as tx:
         made = goals.create(
             tx, GoalPlan(id=0, project=1, goal="Go", state=state, source=source, draft=draft, findings=found)
         )
+        if state is PlanState.WRITTEN:
+            goals.add_document(tx, made.id, SpecStage.WRITE, SPECIFICATION, run=1)
     offered = board.service.plan_page(made.id).plan.offers
     assert (name in offered) == (not refused(lambda: PLAN_CALLS[name](board.service, made.id))), offered
 
