@@ -35,6 +35,10 @@ def work(prepared: Path, feature: str, tree: Path, brief: str) -> None:
             _copy(prepared / "combined" / name, tree / name)
     else:
         put(prepared, feature, tree, facts)
+        if not _changed(tree):
+            # Another's resolution brought its files in part.
+            for name in files:
+                _copy(prepared / "combined" / name, tree / name)
 
 
 def put(prepared: Path, feature: str, tree: Path, facts: dict[str, object]) -> bool:
@@ -94,6 +98,11 @@ def passing(prepared: Path, feature: str, tree: Path, wanted: list[str] | None =
         run = [*python, "--rootdir", folder, f"--junitxml={folder}/out.xml", *there]
         subprocess.run(run, cwd=place, env=env, capture_output=True, check=False, timeout=120)
         return _green(place / "out.xml")
+
+
+def _changed(tree: Path) -> bool:
+    words = ["git", "-C", str(tree), "status", "--porcelain"]
+    return bool(subprocess.run(words, capture_output=True, check=True).stdout)
 
 
 def _green(report: Path) -> set[str]:

@@ -15,7 +15,8 @@ NOT_IN_A_BROWSER = {
     *("everywhere.quit", "everywhere.start_daemon", "everywhere.light", "everywhere.next_pane"),
     *("everywhere.previous_pane", "list.page_down", "list.page_up", "list.scroll_down", "list.scroll_up"),
     *("squad.narrower", "squad.wider", "squad.next_agent", "squad.previous_agent", "squad.delegate"),
-    *("models.complete", "models.forget", "machines.clean", "everywhere.suspend_process", "everywhere.init"),
+    *("models.complete", "models.forget", "machines.clean", "machines.drain_machine"),
+    *("everywhere.suspend_process", "everywhere.init"),
     *("form.next_field", "form.previous_field", "form.choose", "everywhere.plans", "everywhere.new_plan"),
     "inbox.diff",  # there the change is a link of the question
     *(
