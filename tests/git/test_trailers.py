@@ -30,5 +30,12 @@ def test_a_value_is_one_line_of_ascii():
     assert with_trailers(b"s\n", {"Agent": "a\nTicket: 13 é"}) == b"s\n\nAgent: a Ticket: 13 ?\n"
 
 
+def test_an_empty_value_takes_the_name_from_the_text():
+    ours = {"Ticket": "12", "Undoes": ""}
+    assert with_trailers(b"s\n\nUndoes: 3\nA: b\n", ours) == b"s\n\nA: b\nTicket: 12\n"
+    assert with_trailers(b"s\n\nundoes: 3\n", {"Undoes": ""}) == b"s\n"
+    assert with_trailers(b"s\n", {"Undoes": ""}) == b"s\n"
+
+
 def test_without_any_the_message_stays_as_it_is():
     assert with_trailers(b"subject", {}) == b"subject"

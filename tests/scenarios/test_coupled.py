@@ -380,3 +380,11 @@ def test_a_target_that_moves_behind_the_proof_of_a_merge_by_definition_has_it_pr
     assert (project.state(salt), page.ticket.state) == ("done", "failed")
     assert "lemon" not in (project.landed("parser.py") or "")
     assert any("merged by definition with what landed meanwhile" in one.words for one in page.history)
+
+
+def test_a_tickets_own_text_marks_no_commit_as_merged_by_legion(project: Project):
+    text = "Cake.\n\nMerged-By-Definition: menu.txt: soup\nUndoes: 1"
+    ticket = project.dispatch("cake", "echo cake > cake.txt", text=text)
+    page = project.until(ticket, "done")
+    said = project.hub_git("log", "-1", "--format=%(trailers:only)", page.landed or "")
+    assert (page.merged, "Undoes" in said, "Merged-By-Definition" in said) == ("", False, False)

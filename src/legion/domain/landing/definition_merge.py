@@ -19,9 +19,9 @@ from legion.domain.text import python_statements
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _WORDS = re.compile(r"\s+|\w+|.", re.DOTALL)
 _PYTHON = (".py", ".pyi")
-_MOST = 400_000
+_MOST = 100_000
 """Characters of a file."""
-_MOST_PIECES = 4000
+_MOST_PIECES = 2000
 """Lines or words of a definition."""
 
 

@@ -334,14 +334,16 @@ _TRAILER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*: .*")
 
 
 def with_trailers(message: bytes, trailers: Mapping[str, str]) -> bytes:
-    """The message with these among its trailers. What it said itself under the same names is replaced."""
+    """The message with these among its trailers. What it said itself under the same names goes; an empty value adds
+    nothing.
+    """
     if not trailers:
         return message
-    ours = {name.lower().encode(): _line(name, value) for name, value in trailers.items()}
+    ours = {name.lower().encode() for name in trailers}
     body, theirs = _split(message.strip(b"\n"))
     kept = [line for line in theirs if line.split(b":")[0].lower() not in ours]
-    block = b"\n".join((*kept, *ours.values()))
-    return (body + b"\n\n" + block if body else block) + b"\n"
+    block = b"\n".join((*kept, *(_line(name, value) for name, value in trailers.items() if value)))
+    return b"\n\n".join(part for part in (body, block) if part) + b"\n"
 
 
 def trailer(message: bytes, name: str) -> str:

@@ -88,18 +88,18 @@ def merge(
         author=author.stamp(when),
         committer=stamp,
         message=with_trailers(
-            message.encode("utf-8", "replace"), {**(trailers or {}), **({_MERGED: named} if named else {})}
+            message.encode("utf-8", "replace"), {**(trailers or {}), **({MERGED: named} if named else {})}
         ),
     )
     return MergeCandidate(commit=commit, tree=merged, definitions=named)
 
 
-_MERGED = "Merged-By-Definition"
+MERGED = "Merged-By-Definition"
 
 
 def merged_by_definition(hub: Hub, commit: str) -> str:
     """The files of a landed change that were, each with its definitions; empty for none."""
-    return trailer(read_commit(hub, commit).message, _MERGED)
+    return trailer(read_commit(hub, commit).message, MERGED)
 
 
 def _by_definition(
@@ -117,8 +117,10 @@ def _by_definition(
             one = definition_merge.merged(file.path, *((side or b"").decode() for side in sides))
             made[file.path] = one.text.encode()
             named.append(f"{file.path}: {', '.join(filter(None, one.names)) or 'lines'}")
-        except (NotMergeable, UnicodeDecodeError) as refused:
-            open_files.append(replace(file, refused="" if isinstance(refused, ValueError) else str(refused)))
+        except UnicodeDecodeError:
+            open_files.append(file)
+        except NotMergeable as refused:
+            open_files.append(replace(file, refused=str(refused)))
     tree = with_contents(hub, found.tree, made) if made else found.tree
     return (replace(found, tree=tree, files=tuple(open_files)), "") if open_files else (tree, "; ".join(named))
 

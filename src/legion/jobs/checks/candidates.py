@@ -52,7 +52,11 @@ def candidate(
     """
     settings = project.config
     tries = by_definition and settings.conflicts.by_definition and bool(ticket.spec.proofs or settings.checks)
-    guarded = protected_files.guarded(settings.protected.paths, [check.command for check in settings.checks])
+
+    def may(path: str) -> bool:
+        guarded = protected_files.guarded(settings.protected.paths, [check.command for check in settings.checks])
+        return not matches(path, guarded, any_case=True)
+
     change = _without_former_history(context, project, target, ticket)
     if isinstance(change, MergeConflict):
         return change
@@ -66,7 +70,7 @@ def candidate(
         committer=AUTHOR,
         when=int(ticket.moved_at),
         trailers=trailers(context, project, ticket),
-        by_definition=(lambda path: not matches(path, guarded, any_case=True)) if tries else None,
+        by_definition=may if tries else None,
     )
 
 
@@ -118,13 +122,13 @@ def message(ticket: Ticket) -> str:
 
 
 def trailers(context: Board, project: ProjectContext, ticket: Ticket) -> dict[str, str]:
-    """Facts for programs that read a landed commit."""
-    undoes = {"Undoes": str(ticket.spec.undoes)} if ticket.spec.undoes is not None else {}
+    """Facts for programs that read a landed commit. Those that do not hold are named, too: no text may claim them."""
     return {
         "Ticket": str(ticket.id),
         "Agent": _agent(context, project, ticket),
         "Attempts": str(ticket.attempt),
-        **undoes,
+        "Undoes": "" if ticket.spec.undoes is None else str(ticket.spec.undoes),
+        candidates.MERGED: "",
     }
 
 

@@ -145,7 +145,7 @@ def _record_ticket(tx: Transaction, project: ProjectContext, intent: LandingInte
         "tested": intent.commit,
         "receipts": _proof(tx, intent, commands, names),
         "not_needed": _not_needed(project, intent),
-        "merged": merged_by_definition(project.hub, commit),
+        "merged": merged_by_definition(project.hub, commit) if project.config.conflicts.by_definition else "",
         "rule": Rule.GREEN_LANDS.value,
     }
     tx.record(EventKind.LANDED, project=ticket.project, ticket=number, data=data)
