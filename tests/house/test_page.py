@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.support.codebase import ROOT, project_files
@@ -43,3 +44,12 @@ def test_every_module_says_first_what_it_is_for():
 def test_the_page_does_not_grow():
     sizes = {name(path): path.stat().st_size for path in page_files(".js", ".css", ".html")}
     assert sum(sizes.values()) <= BYTES, sizes
+
+
+UNNAMED = re.compile(r"<(?:pre|div|span|p|li)\b(?![^>]*\brole=)[^>]*\saria-label=")
+
+
+def test_a_name_for_the_ear_stands_only_where_a_role_takes_one():
+    """Without a role a reader of the screen says nothing of it."""
+    assert [name(path) for path in page_files(".js", ".html") if UNNAMED.search(path.read_text())] == []
+    assert UNNAMED.search('<pre class="a" aria-label="b">') and not UNNAMED.search('<pre role="log" aria-label="b">')

@@ -35,7 +35,7 @@ export const Items = ({ name, of, row, className }) =>
     <ul class=${className}>${of.map((one, n) => html`<li key=${n}>${row(one)}</li>`)}</ul>
   `;
 export const Output = ({ of, label, kind = "short" }) =>
-  html`<pre class="output ${kind}" tabindex="0" aria-label=${label}>${of || "No output yet."}</pre>`;
+  html`<pre role="region" class="output ${kind}" tabindex="0" aria-label=${label}>${of || "No output yet."}</pre>`;
 export const Working = ({ of }) => html`<${Badge} of=${of ? "at work" : "idle"} kind=${of ? "busy" : "quiet"} />`;
 
 // Columns are [heading, what a row has there]; `row` gives the attributes of a row.

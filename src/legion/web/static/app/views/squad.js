@@ -44,7 +44,7 @@ function AtWork({ one, now, ticket, text }) {
       ${link}<${Flag} of=${one.ticket && one.name} /><span class="age">${duration(now - one.started_at)}${cost}</span>
     </header>
     <p class="about">${one.activity}${since}</p>
-    <pre class="output tail" ref=${end} tabindex="0" aria-label=${`Last output of ${name}`}>
+    <pre role="region" class="output tail" ref=${end} tabindex="0" aria-label=${`Last output of ${name}`}>
       ${lastLines(text, 8) || "No output yet."}
     </pre>
     ${tells && html`<${Line} keys="i" label="Send it a message" to=${one.ticket ?? one.agent} send=${send} />`}

@@ -38,13 +38,12 @@ export function Live({ page, id }) {
   };
   const none = page.ticket.checkpoint ? "A checkpoint: no agent works on it." : "No agent has started it yet.";
   const tell = (text) => post(`/v1/tickets/${id}/tell`, { text }, { waits: true });
-  const label = "Output of its agent";
   const tells = page.ticket.offers.includes("tell");
   return html`<section>
     ${run === null && html`<${Empty}>${none}</${Empty}>`}
     ${
       run !== null &&
-      html`<pre class="output live" ref=${box} onScroll=${scrolled} tabindex="0" aria-label=${label}>
+      html`<pre role="region" class="output live" ref=${box} onScroll=${scrolled} tabindex="0" aria-label="Its output">
         ${lines || (run !== undefined && "No output yet.")}
       </pre>`
     }

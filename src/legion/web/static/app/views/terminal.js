@@ -133,7 +133,7 @@ function Opened({ id, open, leave }) {
     ${
       open.kind !== "look" &&
       !over &&
-      html`<div class="toolbar touch" aria-label="Keys">
+      html`<div role="toolbar" class="toolbar touch" aria-label="Keys">
         ${TOUCH.map(
           ([name, text]) => html`<button key=${name} onClick=${() => held.current?.type(text)}>${name}</button>`,
         )}
