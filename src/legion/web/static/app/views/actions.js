@@ -1,4 +1,4 @@
-// Every operation of the API as a form, for what has no view of its own. The forms follow the daemon's own description.
+// Every operation of the API as a form, made of the daemon's own description, for what has no view.
 import { html, useEffect, useState } from "../lib.js";
 import { Writing, useDraft } from "../writing.js";
 import { Act, Badge, Empty, Hint, Output, Table, Trouble } from "../parts.js";
