@@ -1,16 +1,20 @@
-"""No path is built from a request: where `api` and `service` make a path, its parts are constants or listed here.
+"""No path is built from a request: where a room that is asked makes a path, its parts are constants or listed here.
 
-A name that comes with a request is looked up in a table of what exists, or read with `system/safe_files.py`.
+A name that comes with a request is looked up in a table of what exists, or read with `system/safe_files.py`. Such a
+room has no other way to a file than `pathlib` and the calls that are listed here.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
-from tests.support.codebase import SOURCE, files_with, place, tree
+from tests.support.codebase import SOURCE, files_with, place, python_files, tree
 
+ASKED = ("api", "service", "gateway", "machine", "jobs/machine_runs")
+"""Rooms that answer requests of browsers, agents, machines, or the head."""
 ROW_FOLDERS = {"root", "common_dir", "worktrees"}
 """Folders in the row of a project, written when the person added it."""
 LISTED = {
@@ -59,10 +63,95 @@ LISTED = {
     "a socket that Legion has just opened": ("Path(opened.socket)",),
     "from the table of the page's files": ("Path(folder, name)",),
 }
+_APPEND = "os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC"
+LISTED_IN = {
+    "gateway": (
+        "Path(provider.key.where)",  # what the person's settings name
+        "folder.passes / f'{digest}.json'",
+        "folder.tapes / f'{recorder.run}.jsonl'",  # the name in a pass, compared before
+        "folder.tapes / f'{run}.jsonl'",
+        "os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)",
+        f"os.open(path, {_APPEND}, 384)",
+        f"os.open(folder.log, {_APPEND}, 384)",
+        f"os.open(self._folder.ledger / self._file, {_APPEND}, 384)",
+        "self._folder.ledger / self._file",
+        "Path(__file__)",
+        "Path(legion.__file__)",
+    ),
+    "jobs/machine_runs": (  # the fence has found the run among the machine's own
+        "context.data.runs / run",
+        "context.data.runs / placed.name",
+        "context.data.runs / this_run.name",
+        "folder / f'leaving-{key}.pack'",
+        "Path(folder)",
+        f"os.open(path, {_APPEND} | os.O_NOFOLLOW, 384)",
+    ),
+    "machine": (  # the head has sent the run
+        "context.data.runs / job.run.name",
+        "self.context.data.runs / job.run.name",
+        "self.context.data.runs / work.name",
+        "self._data.runs / job.run.name",
+        "self._root / 'runs' / job.run.name",
+        "self._context.data.runs.glob(f'*/{REPORTED}')",
+        "context.data.runs.glob(f'*/{FILE}')",
+        "folder / 'worktrees' / f'{name}.run'",
+        "project.folder / 'worktrees' / f'{seat}.run'",
+        "context.data.root / 'worktrees' / str(job.project.id)",
+        "folder / f'arriving-{named}.pack'",
+        "folder / f'leaving-{commit}.pack'",
+        "Path(pack.name)",
+    ),
+}
+"""Further ones of a room."""
+CALLS = {
+    "api": "os.walk",
+    "service": "os.access os.path.exists shutil.disk_usage shutil.which",
+    "gateway": "os.open os.stat",
+    "jobs/machine_runs": "os.open tempfile.TemporaryDirectory",
+    "machine": "os.execv tempfile.NamedTemporaryFile",
+}
+"""What takes the name of a file beside `pathlib`: with a name from the table or a row, or a program to look for."""
+NAMELESS = {
+    *("os.close", "os.fdopen", "os.fstat", "os.geteuid", "os.getpid", "os.kill", "os.path", "os.pipe", "os.read"),
+    *(
+        "gzip.compress",
+        "os.set_blocking",
+        "os.urandom",
+        "os.write",
+        "os.pathsep",
+        "os.environ",
+        "os.SEEK_END",
+        "os.W_OK",
+    ),
+}
+"""They take no name of a file."""
+FILE_MODULES = {"os", "os.path", "shutil", "tempfile", "gzip", "pathlib", "io", "operator", "codecs"}
+IMPORTED = {"Path", "PurePosixPath", "SEEK_END", "attrgetter", "getincrementaldecoder"}
+"""What is taken out of those modules by its name; everything else is written with its module, so that it is seen."""
+OPENERS = {
+    *("bz2", "dbm", "filecmp", "fileinput", "glob", "io", "linecache", "lzma", "mmap", "pickle", "pkgutil", "runpy"),
+    *("shelve", "sqlite3", "tarfile", "zipfile", "zipimport", "anyio", "aiofiles", "starlette.staticfiles"),
+    *("fastapi.staticfiles", "importlib.resources", "importlib.util"),
+}
+"""Modules that open files by name, and of which no such room has need."""
 KNOWN = {one for some in LISTED.values() for one in some}
 OPENS = {"open", "os.open", "io.open", "os.listdir", "os.scandir", "glob.glob"}
 """By their whole names: `terminals.open` opens no file."""
-JOINS = {"glob", "rglob", "joinpath", "with_name", "with_stem", "Path", "PurePath", "PosixPath", "os.path.join"}
+JOINS = {
+    "glob",
+    "rglob",
+    "joinpath",
+    "with_name",
+    "with_stem",
+    "with_suffix",
+    "with_segments",
+    "__truediv__",
+    "FileResponse",
+    "Path",
+    "PurePath",
+    "PosixPath",
+    "os.path.join",
+}
 
 
 def is_constant(part: ast.expr) -> bool:
@@ -86,31 +175,60 @@ def made(parsed: ast.AST) -> Iterator[ast.expr]:
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func) if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             if name in JOINS or ast.unparse(node.func) in JOINS | OPENS:
-                of_a_row = all(isinstance(one, ast.Attribute) and one.attr in ROW_FOLDERS for one in node.args)
-                if node.args and not of_a_row and not all(map(is_constant, node.args)):
+                args = [*node.args, *(word.value for word in node.keywords)]
+                of_a_row = all(isinstance(one, ast.Attribute) and one.attr in ROW_FOLDERS for one in args)
+                if args and not of_a_row and not all(map(is_constant, args)):
                     yield node
 
 
-def found_in(parsed: ast.AST) -> list[str]:
-    return [one for one in map(ast.unparse, made(parsed)) if one not in KNOWN]
+def found_in(parsed: ast.AST, room: str = "") -> list[str]:
+    return [one for one in map(ast.unparse, made(parsed)) if one not in KNOWN and one not in LISTED_IN.get(room, ())]
 
 
 def rooms() -> list[Path]:
     return [
         path
-        for path in files_with(r"[Pp]ath| /=? |open\(|glob\(|os\.(listdir|scandir)", "src")
-        if path.relative_to(SOURCE).parts[0] in ("api", "service")
+        for path in files_with(r"[Pp]ath| /=? |open\(|glob\(|\b(os|shutil|tempfile)\.|FileResponse", "src")
+        if room_of(path)
     ]
 
 
+def room_of(path: Path) -> str:
+    return next((room for room in ASKED if path.is_relative_to(SOURCE / room)), "")
+
+
+def other_ways(parsed: ast.AST) -> Iterator[str]:
+    """To a file: calls of `os` and its like that take a name, such modules under other names, and further modules."""
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.ImportFrom):
+            name = node.module or ""
+            is_hidden = name in FILE_MODULES and any(one.asname or one.name not in IMPORTED for one in node.names)
+            if is_hidden or not OPENERS.isdisjoint({name, *(f"{name}.{one.name}" for one in node.names)}):
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Import):
+            if any(one.name in OPENERS or (one.asname and one.name in FILE_MODULES) for one in node.names):
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Attribute):
+            name = ast.unparse(node)
+            if name.rpartition(".")[0] in FILE_MODULES and not (name in NAMELESS or name.startswith("os.O_")):
+                yield name
+
+
 def test_no_path_is_built_from_a_request():
-    found = [f"{place(path)}: {one}" for path in rooms() for one in found_in(tree(path))]
+    found = [f"{place(path)}: {one}" for path in rooms() for one in found_in(tree(path), room_of(path))]
     assert not found, f"look it up in a table, or read it with safe_files: {found}"
+
+
+def test_a_room_that_is_asked_has_no_other_way_to_a_file():
+    ways = {(room_of(path), one) for path in python_files("src") if room_of(path) for one in other_ways(tree(path))}
+    listed = {(room, name) for room, names in CALLS.items() for name in names.split()}
+    assert not ways - listed - {("gateway", "os.path.expanduser")}
+    assert not listed - ways, "not needed any more"
 
 
 def test_every_exception_is_still_needed():
     there = {ast.unparse(one) for path in rooms() for one in made(tree(path))}
-    assert not KNOWN - there - {"Path(registry.find(context, cwd).common_dir)"}
+    assert not {*KNOWN, *chain(*LISTED_IN.values())} - there - {"Path(registry.find(context, cwd).common_dir)"}
 
 
 def test_files_of_a_request_are_seen_by_the_rule():
@@ -125,8 +243,33 @@ def test_files_of_a_request_are_seen_by_the_rule():
         "open(f'{folder}/{name}')",
         "os.open(name, os.O_RDONLY)",
         "folder.glob(name)",
+        "folder.with_suffix(name)",
+        "FileResponse(name)",
+        "FileResponse(path=name)",
     ):
         assert found_in(ast.parse(code)), code
+
+
+def test_other_ways_to_a_file_are_seen_by_the_rule():
+    for code in (
+        "os.stat(name)",
+        "os.path.getsize(name)",
+        "os.readlink(name)",
+        "shutil.copyfile(name, there)",
+        "io.FileIO(name)",
+        "codecs.open(name)",
+        "operator.truediv(folder, name)",
+        "import tarfile",
+        "import zipfile as packed",
+        "import linecache",
+        "import os as system",
+        "from os import open as look",
+        "from os.path import join",
+        "from pathlib import Path as Place",
+        "from starlette.staticfiles import StaticFiles",
+        "from importlib import resources",
+    ):
+        assert list(other_ways(ast.parse(code))), code
 
 
 def test_the_api_opens_no_file_itself():

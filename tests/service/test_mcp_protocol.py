@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 
+from legion.api.mcp import McpApp
+from legion.api.quota import Waiters
+from legion.service.entry.callers import CallerRegistry
 from tests.support.office import PERSONS, Office, office
 
 BOTH = "application/json, text/event-stream"
+HEADERS = {"Accept": BOTH, "Content-Type": "application/json"}
 CLIENT = {"capabilities": {}, "clientInfo": {"name": "a client", "version": "1"}}
 INVALID, UNKNOWN, PARAMETERS, PARSE = -32600, -32601, -32602, -32700
 
@@ -110,3 +115,20 @@ def test_a_tool_called_wrongly_answers_the_model_with_a_sentence(here: Office, a
 )
 def test_requests_of_another_form_are_refused(here: Office, method: str, headers: dict[str, str], status: int):
     assert post(here, ask("ping"), method, **headers).status_code == status
+
+
+def test_the_door_opens_again_after_the_task_behind_it_has_ended():
+    async def pings() -> list[int]:
+        app = McpApp(cast(CallerRegistry, None), Waiters())  # a ping asks for no caller
+        transport = httpx2.ASGITransport(app=app)
+        found = []
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=HEADERS) as client:
+            for _ in range(2):
+                found.append((await client.post("/mcp", json=ask("ping"), timeout=30)).status_code)
+                behind = [one for one in asyncio.all_tasks() if "_kept_open" in str(one.get_coro())]
+                for one in behind:
+                    one.cancel()
+                await asyncio.wait(behind)
+        return found
+
+    assert asyncio.run(pings()) == [200, 200]

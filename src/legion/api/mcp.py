@@ -52,12 +52,12 @@ class McpApp:
 
     async def _opened(self) -> StreamableHTTPSessionManager:
         async with self._opening:
-            if self._manager is None:
-                manager = await asyncio.to_thread(self._made)
+            if self._manager is None or self._open is None or self._open.done():
+                self._manager = await asyncio.to_thread(self._made)
                 ready = asyncio.Event()
-                self._open = asyncio.create_task(_kept_open(manager, ready))
+                self._open = asyncio.create_task(_kept_open(self._manager, ready))
+                self._open.add_done_callback(lambda _: ready.set())
                 await ready.wait()
-                self._manager = manager
             return self._manager
 
     def _made(self) -> StreamableHTTPSessionManager:
