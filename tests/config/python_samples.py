@@ -178,6 +178,35 @@ PYTHON: dict[str, Sample] = {
         (),
         ["python3 -m unittest discover -s tests"],
     ),
+    "python with unittest where CI looks": (
+        {
+            "setup.py": "",
+            "src/corp/shop/tests/test_a.py": UNITTEST,
+            "tox.ini": "[testenv]\ncommands =\n  coverage run -p -m unittest discover -s src/corp {posargs}\n",
+        },
+        "Python",
+        f"{PIP} -e .",
+        ("setup.py",),
+        [f'PYTHONPATH="$PWD/src" {VENV} -m unittest discover -s src/corp'],
+    ),
+    "python with unittest in a workflow": (
+        {
+            "a.py": "",
+            "checks/test_a.py": UNITTEST,
+            ".gitlab-ci.yml": "script: python3 -m unittest discover -v --start-directory=checks -p 'test_*.py'\n",
+        },
+        "Python",
+        "",
+        (),
+        ["python3 -m unittest discover -v --start-directory=checks -p 'test_*.py'"],
+    ),
+    "python with unittest below src": (
+        {"setup.py": "", "src/shop/__init__.py": "", "src/shop/tests/test_a.py": UNITTEST},
+        "Python",
+        f"{PIP} -e .",
+        ("setup.py",),
+        [f'PYTHONPATH="$PWD/src" {VENV} -m unittest discover -s src'],
+    ),
     "django": (
         {"manage.py": "", "requirements.txt": "django", "shop/tests.py": "from django.test import TestCase"},
         "Python",

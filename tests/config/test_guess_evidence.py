@@ -35,6 +35,25 @@ def test_packages_are_checked_for_changes_of_what_they_depend_on():
     }
 
 
+def test_packages_are_checked_where_the_root_has_checks_but_no_tests():
+    # The layout of many workspaces: `build` at the top, the tests in the packages.
+    files = {
+        "package.json": package(scripts={"build": "npm run build --workspaces"}, workspaces=["src/*"]),
+        "package-lock.json": "",
+        "src/files/package.json": package(name="@x/files", scripts={"test": "vitest run"}),
+        "src/files/index.ts": "",
+        "src/plain/package.json": package(name="@x/plain", scripts={"build": "tsc"}),
+        "src/git/go.mod": "module example.com/git\n",
+    }
+    found, config = guessed(files)
+    assert {one.name: (one.command, one.paths) for one in config.checks} == {
+        "build": ("CI=true npm run build", ()),
+        "files-test": ("cd src/files && CI=true npm run test", ("src/files",)),
+        "git-test": ("cd src/git && go test ./...", ("src/git",)),
+    }
+    assert not found.notes, found.notes
+
+
 def test_a_package_with_too_many_files_to_read_is_always_checked():
     many = {f"a/{number}.go": "" for number in range(501)}
     _, config = guessed({"a/go.mod": "module a\n", "b/go.mod": "module b\n", **many})

@@ -34,6 +34,7 @@ LAYOUTS = {
     "maturin": ({"pyproject.toml": BUILT + '[tool.maturin]\npython-source = "py"', "py/foo.py": ""}, "$PWD/py"),
     "flat": ({"pyproject.toml": BUILT, "foo/__init__.py": ""}, "$PWD"),
     "flat, a module": ({"setup.py": "", "foo.py": ""}, "$PWD"),
+    "flat, a namespace": ({"setup.py": "", "corp/shop/__init__.py": "", "tests/unit/__init__.py": ""}, "$PWD"),
     "src and a uv workspace": (
         {
             "pyproject.toml": BUILT + '[tool.uv.workspace]\nmembers = ["packages/*"]\nexclude = ["packages/old"]',

@@ -40,7 +40,7 @@ def guess(
     root = Folder(tuple(names), read, has)
     own = _parts(root)
     packages = _packages(root, own)
-    tested = any(part.checks for part in own)
+    tested = any(_TEST in part.checks for part in own)
     parts = own if tested else [*own, *_limited(root, packages)]
     kinds = list(dict.fromkeys(part.kind for part in parts))
     kind = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]]))
@@ -65,13 +65,14 @@ def _parts(files: Folder) -> list[ProjectPart]:
 
 
 def _packages(root: Folder, own: list[ProjectPart]) -> dict[str, list[ProjectPart]]:
-    """The parts in sub-folders that have checks, by folder, none inside another. What the root's setup prepares, a
-    workspace for instance, needs no setup of its own."""
+    """The parts in sub-folders that have checks, or tests where the root has other checks, by folder, none inside
+    another. What the root's setup prepares, a workspace for instance, needs no setup of its own."""
     prepared = {part.kind for part in own if part.setup}
+    wanted = {_TEST} if any(part.checks for part in own) else set[str]()
     found: dict[str, list[ProjectPart]] = {}
     for folder in package_folders(root):
         if len(found) < MOST_PACKAGES and not any(folder.startswith(f"{above}/") for above in found):
-            parts = [part for part in _parts(root.inside(folder)) if part.checks]
+            parts = [part for part in _parts(root.inside(folder)) if part.checks and wanted <= part.checks.keys()]
             if parts:
                 found[folder] = [replace(one, setup="", key=()) if one.kind in prepared else one for one in parts]
     return found

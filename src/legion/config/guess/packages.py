@@ -102,7 +102,7 @@ def short_names(folders: Iterable[str]) -> dict[str, str]:
 
 # Reads the commands that a project's CI and its task files run, and tells which of them are not among the checks.
 
-_FILES = (
+EVIDENCE = (
     ".github/workflows/*.yml",
     ".github/workflows/*.yaml",
     ".gitlab-ci.yml",
@@ -143,7 +143,7 @@ def left_out(files: Folder, checks: Sequence[str]) -> tuple[str, ...]:
     texts = [*checks, *(str(text) for name, text in scripts.items() if name in started)]
     known = {_tool(command) for text in texts for command in _commands(text)} | started
     found: dict[str, str] = {}
-    for name in files.like(*_FILES):
+    for name in files.like(*EVIDENCE):
         if name.lower().removesuffix("file") in started:
             continue
         for command in _of_file(name, files.read(name)):

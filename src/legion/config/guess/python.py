@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from legion.config.guess.packages import EVIDENCE
 from legion.config.guess.repository import Folder, ProjectPart, keep_out_of_git, not_installed, table, text_list
 
 _PLAIN = re.compile(r"[\w./ -]+")
@@ -106,7 +107,7 @@ def _is_built(files: Folder) -> bool:
 
 
 def _has_own_packages(files: Folder) -> bool:
-    packages = {name.split("/")[0] for name in files.like("*/__init__.py")} - set(_NO_PACKAGES)
+    packages = {name.split("/")[0] for name in files.like("*/__init__.py", "*/*/__init__.py")} - {*_NO_PACKAGES}
     modules = [name for name in files.like("*.py") if name not in _NO_MODULES and not name.startswith("test_")]
     return bool(packages or modules)
 
@@ -127,6 +128,8 @@ _TESTS = ("**/test_*.py", "**/*_test.py", "**/tests.py")
 _EXTRAS = ("test", "tests", "testing", "dev")
 _TOOLS_THAT_INSTALL = ("poetry", "pdm", "hatch", "uv", "setuptools", "flit", "rye", "pixi", "tox")
 _MOST_TESTS = 200
+_DISCOVER = re.compile(r"-m unittest (discover(?: +(?:'[^'\n]*'|[\w.*/=-]+))+)")
+_FOLDER = re.compile(r"[\w./-]+")
 _IMPORT = re.compile(r"^(?:import|from)\s+([a-zA-Z]\w*)", re.MULTILINE)
 _PLAIN_NEED = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?\s*(?:[<>=!~;].*)?")
 """A requirement as pip reads it, without the variables of other tools."""
@@ -232,10 +235,13 @@ def _test_command(files: Folder, with_pytest: bool) -> str:
         return ""
     if "manage.py" in files:
         return "manage.py test"
-    folder = next((name for name in ("tests", "test") if files.like(f"{name}/*.py")), None)
-    if folder is None or f"{folder}/__init__.py" in files:
-        return "-m unittest"
-    return f"-m unittest discover -s {folder}"
+    seen = (found[1] for name in files.like(*EVIDENCE) for found in _DISCOVER.finditer(files.read(name)))
+    if as_ci := next((words for words in seen if any(files.like(f"{one}/**") for one in _FOLDER.findall(words))), ""):
+        return f"-m unittest {as_ci}"
+    # unittest looks for packages from the top, which a folder like src is not.
+    places = ("tests", "test", *(root for root in package_roots(files) if root != "."))
+    folder = next((name for name in places if files.like(f"{name}/**/test*.py")), None)
+    return "-m unittest" if folder is None or f"{folder}/__init__.py" in files else f"-m unittest discover -s {folder}"
 
 
 def _locked(files: Folder) -> _Setup | None:
