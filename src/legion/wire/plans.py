@@ -122,7 +122,7 @@ class PlanTicketLine:
     when: str = ""
     """The result of others after which alone it starts."""
     asks_for: list[str] = field(default_factory=list)
-    """Expected files that are protected: a change of them still needs your approval."""
+    """Expected files that are protected: a change of them needs your approval, but for added tests."""
 
 
 @dataclass(kw_only=True)

@@ -51,7 +51,7 @@ def protected(project: ProjectContext, ticket: PlanTicket) -> tuple[str, ...]:
 
 
 def asks_for(project: ProjectContext, ticket: PlanTicket) -> tuple[str, ...]:
-    """Expected files that need a person's yes. A new test lands without one."""
+    """Expected files that need a person's yes, if tests lose something. A new test lands without one."""
     config = project.config
     new = [TouchedFile(path=path, only_adds=True, new=True) for path in ticket.new_files]
     stopped = stopped_by(new, config.protected.paths, (), [check.command for check in config.checks])
