@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.egress import (
+    FINAL,
     EgressMode,
     EgressPolicy,
     NetworkPlace,
@@ -85,7 +86,9 @@ def test_what_the_person_named_may_be_private_but_never_this_machine():
     assert own.fault("10.0.0.5", 80) == own.resolved_fault("git.corp.example", 443, private) == ""
     assert own.resolved_fault("x.lab.example", 443, private), "whoever owns one name below it could lead anywhere"
     for near in ("127.0.0.1", "::1", "169.254.169.254", "::ffff:127.0.0.1", "0.0.0.0"):
-        assert own.resolved_fault("git.corp.example", 443, ipaddress.ip_address(near))
+        for policy in (own, PUBLIC):
+            fault = policy.resolved_fault("git.corp.example", 443, ipaddress.ip_address(near))
+            assert fault.startswith(FINAL), "it is not asked about: no answer would open it"
 
 
 @pytest.mark.parametrize("host", ["localhost", "a.localhost"])

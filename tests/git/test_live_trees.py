@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,14 +23,14 @@ from legion.git.merge.prediction import OpenChange, Prediction
 from legion.git.trees import setup_changes
 from legion.git.trees.live import LiveTree, Quarantine
 from legion.git.trees.obstacles import obstacles, remove_pipes
-from legion.git.trees.snapshots import look
+from legion.git.trees.snapshots import look, snapshot
 from legion.git.trees.unsaved import kept_out, unfinished, unsaved
 from legion.jobs.workspace import quota
 from legion.runner.sandbox import Sandbox, wrap
 from legion.system import safe_files, trees
 from legion.system.process import FinishedProcess, run
 from tests.git.conftest import fresh_grounds, fresh_person
-from tests.git.making import Grounds
+from tests.git.making import AGENT, WHEN, Grounds
 from tests.git.swapping import LARGE, MANY, TRICKS
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.live_trees import live
@@ -221,6 +222,27 @@ def test_a_reading_that_breaks_off_says_so_and_is_no_empty_tree(grounds: Grounds
         look(tree, grounds.side / "look", parent=grounds.target, durable=False),
     ):
         pass
+
+
+@attack(Attacker.AGENT, Door.TREES)
+@pytest.mark.parametrize("content", [b"no object", zlib.compress(b"blob 3\0bad")])
+def test_an_object_that_is_not_what_its_name_says_never_enters_the_hub(grounds: Grounds, content: bytes):
+    """As code of an agent would write it that a filter runs."""
+    name = "aa" + "b" * 38
+    forge = (
+        '"$@"; mkdir -p "$GIT_DIR/objects/aa"; cp forged "$GIT_DIR/objects/aa/bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"'
+    )
+
+    def forging(argv: Sequence[str], *, env: Mapping[str, str], **_: object) -> tuple[Sequence[str], Mapping[str, str]]:
+        return ("/bin/sh", "-c", f'cd "$GIT_WORK_TREE"; {forge}', "sh", *argv), env
+
+    agent = grounds.agent()
+    (agent.path / "forged").write_bytes(content)
+    tree = replace(live(grounds.hub, agent.path), confine=forging)
+    with pytest.raises(LegionError, match="damaged object"):
+        snapshot(tree, grounds.side / "forged", parent=grounds.target, message="x", author=AGENT, when=WHEN)
+    assert not (grounds.hub.objects / name[:2] / name[2:]).exists()
+    assert leftovers(grounds) == []
 
 
 def test_the_same_exchange_gets_through_without_a_sandbox(grounds: Grounds, tmp_path: Path):

@@ -136,6 +136,36 @@ def ask(headers: dict[str, str], query: str = "") -> None:
         raise Failed(f"{answer.status} {json.loads(answer.read())['message']}")
 
 
+def add_a_forge_through_any_door() -> None:
+    """Its key command would run as the person. By every port that Legion listens at, directly and by the proxy."""
+    answers = set()
+    body = json.dumps({"repository": "a/b", "key_command": f"touch {FACTS['forge_mark']}", "cwd": str(Path.cwd())})
+    for port in FACTS["ports"].split():
+        for place in ("127.0.0.1", "::1", "localhost", FACTS["host"], "127.1", "0.0.0.0", "169.254.169.254"):
+            for proxied in (False, True):
+                answers.add(posted(place, int(port), body, proxied))
+    if any(status.startswith("2") for status in answers):
+        return
+    raise Failed(f"{sorted(answers)}")
+
+
+def posted(place: str, port: int, body: str, proxied: bool) -> str:
+    line = http.client.HTTPConnection("127.0.0.1", 3128, timeout=20)
+    if proxied:
+        line.set_tunnel(place, port)
+    else:
+        line = http.client.HTTPConnection(place, port, timeout=20)
+    secret = next((value for name, value in os.environ.items() if name.endswith("_TOKEN")), "none")
+    try:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {secret}", "Host": f"127.0.0.1:{port}"}
+        line.request("POST", "/v1/forges", body=body, headers=headers)
+        return str(line.getresponse().status)
+    except (OSError, http.client.HTTPException) as why:
+        return type(why).__name__
+    finally:
+        line.close()
+
+
 def outlive_its_run() -> None:
     """Leaves a process behind; whether it lived on is for the test to see."""
     if os.fork() == 0:
@@ -157,7 +187,7 @@ ATTEMPTS: tuple[Callable[[], None], ...] = (
     *(write_beside_its_worktree, write_into_the_hub, move_the_target, write_into_the_system),
     *(become_a_symlink_to_a_secret, kill_the_daemon),
     *(ask_the_api_without_a_token, ask_the_api_with_a_guessed_token, ask_the_api_with_an_empty_token),
-    *(ask_the_api_with_a_token_in_the_address, outlive_its_run),
+    *(ask_the_api_with_a_token_in_the_address, add_a_forge_through_any_door, outlive_its_run),
 )
 
 if __name__ == "__main__":

@@ -106,6 +106,9 @@ class Lair:
                 "socket": str(self.root / "host.sock"),
                 "abstract": self.root.name,
                 "marker": f"marker-{self.root.name}",
+                "host": socket.gethostname(),
+                "ports": " ".join(map(str, listened_at(self.squad.process.pid))),
+                "forge_mark": str(self.marks / "forge"),
             }
         )
 
@@ -161,6 +164,14 @@ def lair(request: pytest.FixtureRequest) -> Iterator[tuple[Lair, Project]]:
         trees.remove(root)
 
 
+def listened_at(daemon: int) -> list[int]:
+    """The ports of the daemon and of its gateway."""
+    ours = [psutil.Process(daemon), *psutil.Process(daemon).children(recursive=True)]
+    found = {one.laddr.port for each in ours for one in each.net_connections("tcp") if one.status == "LISTEN"}
+    assert found
+    return sorted(found)
+
+
 def living_with(marker: str) -> list[int]:
     found = []
     for process in psutil.process_iter():
@@ -184,7 +195,7 @@ def test_a_hostile_agent_gets_nowhere_and_every_attempt_is_on_record(lair: tuple
     assert list(said) == [attempt.__name__ for attempt in hostile_agent.ATTEMPTS], log
     assert [name for name, outcome in said.items() if outcome == "WORKED"] == [], log
     assert project.state(ticket) == "done"
-    assert living_with(f"marker-{place.root.name}") == []
+    assert (living_with(f"marker-{place.root.name}"), place.sprung()) == ([], [])
     assert not (project.worktrees / "planted").exists()
     assert SECRET not in log
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.egress import OTHER_NAME
+from legion.domain.egress import NEAR, OTHER_NAME
 from legion.domain.errors import Retryable
 from legion.domain.questions import ALWAYS, CHOICES, FALLBACKS, QuestionKind, SettledBy
 from legion.jobs.supervise.questions import QuestionSource, listener
@@ -76,6 +76,7 @@ def test_an_agent_that_waits_for_an_answer_is_to_ask_again_when_the_daemon_ends(
     ("facts", "asked"),
     [
         ({"host": "files.example.org", "port": 443, "why": "is not in the list of `sandbox.allow`"}, True),
+        ({"host": "files.example.org", "port": 443, "why": f"{NEAR} 127.0.0.1, which is this machine"}, False),
         ({"host": "files.example.org", "port": 443, "why": f"{OTHER_NAME} as 'x.org', which is another name"}, False),
         ({"host": "files.example.org", "port": "http", "why": "is closed"}, False),
         ({"host": ["files.example.org"], "why": "is closed"}, False),

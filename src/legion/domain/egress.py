@@ -15,8 +15,8 @@ _CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "
 """Addresses that carry one of the older kind: a gateway could turn them into any."""
 _OF_THE_HOST = ipaddress.ip_address("168.63.129.16")
 """Looks public, and is how a machine of Azure reaches the host that it runs on."""
-OTHER_NAME = "was asked for"
-"""How the reason of a refusal begins that no leave of a person would change."""
+FINAL = OTHER_NAME, NEAR = "was asked for", "leads to"
+"""How the reasons of refusals begin that no leave of a person would change."""
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -78,7 +78,8 @@ class EgressPolicy:
         named = any(place.covers(host, port) and not place.host.startswith("*.") for place in self.private)
         if is_public(found) or (named and not _is_near(found)):
             return ""
-        return f"resolves to {found}, which is no public address"
+        near = f"{NEAR} {found}, which is this machine or beside it"
+        return near if _is_near(found) else f"resolves to {found}, which is no public address"
 
     def to_json(self) -> dict[str, Any]:
         lists = {"allow": self.allow, "private": self.private}

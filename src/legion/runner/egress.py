@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from legion.domain.egress import OTHER_NAME, EgressPolicy, NetworkPlace, address, host_of, is_name, server_name
+from legion.domain.egress import FINAL, OTHER_NAME, EgressPolicy, NetworkPlace, address, host_of, is_name, server_name
 
 PORT = 3128
 """Inside, on the sandbox's own loopback."""
@@ -30,7 +30,7 @@ _WAITING = 60.0
 _IDLE = 3600.0
 _LINE = re.compile(rb"([A-Z]{1,20}) (\S{1,8192}) HTTP/1\.[01]")
 _PLAIN_HTTP = 80
-_ASK = "The person may allow it, and sees this. Until then do without it: trying again changes nothing."
+_ASK = " The person may allow it, and sees this. Until then do without it: trying again changes nothing."
 _NOT_PASSED_ON = (b"proxy-connection", b"proxy-authorization", b"connection", b"keep-alive", b"host")
 
 
@@ -86,7 +86,7 @@ class EgressProxy:
                 self._tunnel(client, server, host, port, b"")
         except EgressRefused as why:
             if port == _PLAIN_HTTP:
-                _answer(client, 403, f"Legion: {why} {_ASK}")
+                _answer(client, 403, f"Legion: {why}")
 
     def _http(self, client: socket.socket) -> None:
         head, rest = _head(client)
@@ -122,7 +122,7 @@ class EgressProxy:
                 )
                 pump(client, server)
         except EgressRefused as why:
-            _answer(client, 403, f"Legion: {why} {_ASK}")
+            _answer(client, 403, f"Legion: {why}")
         except ValueError as wrong:
             _answer(client, 400, f"Legion: {wrong}.")
         except OSError as broken:
@@ -223,7 +223,7 @@ class EgressProxy:
     def _obey(self, host: str, port: int, fault: str) -> None:
         if fault:
             self.refused(host, port, fault)
-            raise EgressRefused(f"{_shown(host, port)} {fault}.")
+            raise EgressRefused(f"{_shown(host, port)} {fault}.{'' if fault.startswith(FINAL) else _ASK}")
 
 
 def pump(one: socket.socket, other: socket.socket) -> None:

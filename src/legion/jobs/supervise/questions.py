@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from legion.domain.egress import OTHER_NAME, NetworkPlace, place_fault
+from legion.domain.egress import FINAL, NetworkPlace, place_fault
 from legion.domain.questions import (
     ALWAYS,
     BACK,
@@ -208,7 +208,7 @@ def _ask_for_host(context: Board, source: QuestionSource, this_run: Run, event: 
     """Once for a ticket or agent and a host, unless the person refused it to the project; "once" ends with its run."""
     host, port, why = (event.facts.get(name) for name in ("host", "port", "why"))
     # The journal of another machine may hold anything.
-    if not isinstance(host, str) or not isinstance(port, int) or str(why).startswith(OTHER_NAME):
+    if not isinstance(host, str) or not isinstance(port, int) or str(why).startswith(FINAL):
         return
     place = NetworkPlace(host, port)
     if place_fault(str(place)):
