@@ -57,7 +57,7 @@ def test_a_plan_is_edited_from_a_file_and_refused_with_its_line(legion, plan: st
     more = 'criteria = [{text = "x", why_not = "y"}]\nnew_files = ["tests/test_x.py", "tests/conftest.py"]\n'
     file.write_text(f'[[ticket]]\nkey = "only"\ntitle = "T"\n{more}')
     edited = legion("plan", "edit", plan, "--from", str(file)).out
-    assert ("only  T" in edited, "asks you, but not to add tests  tests/conftest.py" in edited) == (True, True)
+    assert ("only  T" in edited, "asks you (not to add tests)  tests/conftest.py" in edited) == (True, True)
     assert tomllib.loads(legion("plan", "edit", plan, "--print").out)["ticket"][0]["key"] == "only"
     assert legion("plan", "edit", plan).code == 2, "there is no terminal for an editor"
     assert "P1  dropped" in legion("plan", "drop", plan).out

@@ -78,7 +78,7 @@ class EgressPolicy:
         named = any(place.covers(host, port) and not place.host.startswith("*.") for place in self.private)
         if is_public(found) or (named and not _is_near(found)):
             return ""
-        near = f"{NEAR} {found}, which is this machine or beside it"
+        near = f"{NEAR} {found}, which is this machine or its link"
         return near if _is_near(found) else f"resolves to {found}, which is no public address"
 
     def to_json(self) -> dict[str, Any]:

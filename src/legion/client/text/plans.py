@@ -232,7 +232,7 @@ def _ticket(ticket: PlanTicketLine, chosen: Collection[str] | None, width: int) 
         ("files", ", ".join(ticket.files)),
         ("new files", ", ".join(ticket.new_files)),
         ("lines", str(ticket.lines or "")),
-        ("asks you, but not to add tests", ", ".join(ticket.asks_for)),
+        ("asks you (not to add tests)", ", ".join(ticket.asks_for)),
         *(("done when", f"{one.text}  ({_proof(one)})") for one in ticket.criteria),
     ]
     yield from facts(known, width, indent=4, key=ticket.key)
