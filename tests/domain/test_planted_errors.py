@@ -73,6 +73,21 @@ def test_every_language_gets_an_error_that_a_reader_of_the_file_notices(path: st
     assert PLANTED.encode() in (breaks_at_run_time(path, b"x\n") or b"")
 
 
+@pytest.mark.parametrize(("name", "flags"), [("a.c", ["-std=c89", "-pedantic"]), ("a.cc", ["-std=c++11"])])
+def test_compiled_code_breaks_when_it_is_loaded_so_that_a_build_succeeds(name: str, flags: list[str], tmp_path: Path):
+    if shutil.which("gcc") is None:
+        pytest.skip("no compiler of C is here")
+    broken = breaks_at_run_time(name, b"int main(void) { return 0; }\n")
+    assert broken is not None
+    (tmp_path / name).write_bytes(broken)
+    program = tmp_path / "program"
+    strict = ["-Wall", "-Wextra", "-Werror", "-lstdc++"]
+    subprocess.run(["gcc", *flags, str(tmp_path / name), "-o", str(program), *strict], check=True)
+    for check, fails in (("test", True), ("setup", False)):
+        env = {**os.environ, "LEGION_CHECK": check}
+        assert (subprocess.run([program], env=env, check=False).returncode != 0) is fails
+
+
 @pytest.mark.parametrize("path", ["a.pyi", "types/a.d.ts"])
 def test_declarations_never_run(path: str):
     assert breaks_at_run_time(path, b"x\n") is None

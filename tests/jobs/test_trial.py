@@ -392,18 +392,6 @@ def test_a_setup_whose_network_lacks_a_host_names_the_host_and_what_opens_it(mak
     assert "sandbox.allow" in finding(board, "setup").detail
 
 
-@pytest.mark.parametrize(
-    ("command", "sight"), [("sh check.sh", Sight.BLIND), ("python3 -c 'import lib.price'", Sight.SEES)]
-)
-def test_an_error_that_setup_does_not_build_says_nothing_of_the_checks(make: Make, command: str, sight: Sight):
-    """A package with an extension in C, whose check may run no test at all."""
-    files = {"lib/price.py": "price = 7\n", "lib/fast.c": "int fast;\n", "check.sh": "true\n"}
-    build = "mkdir -p deps && ! grep -h '#error' lib/fast.c && touch deps/fast"
-    found = tried(make(f'[setup]\nrun = "{build}"\n[checks.test]\nrun = "{command}"\n', files))
-    assert sights(found) == {"test": sight}
-    assert bool(found.doubts) is (sight is Sight.BLIND)
-
-
 def test_without_source_files_a_person_is_asked_once(make: Make):
     found = tried(make('[checks.test]\nrun = "sh check.sh"\n', {"a.txt": "x\n"}))
     assert sights(found) == {"test": Sight.NOTHING_TO_BREAK}

@@ -35,9 +35,8 @@ _TABLE = tuple(
             *("UnknownHostException", "NewConnectionError"),
         ),
         "it needs a file that is not there: is it left out of git, or made by a build?": (r"Cannot find module '[./]",),
-        "it lacks a module, which [setup] in legion.toml does not install": (
-            *("ModuleNotFoundError: No module named", "Cannot find module", "ERR_MODULE_NOT_FOUND"),
-            "cannot load such file",
+        "it lacks a module: add it to what [setup] in legion.toml installs": (
+            "No module named|Cannot find module|ERR_MODULE_NOT_FOUND|cannot load such file|filter module '",
         ),
         "a disk is full: free some space": ("ENOSPC", "No space left on device"),
         f"it ran out of memory: {_MEMORY}": (
@@ -46,6 +45,7 @@ _TABLE = tuple(
         "it needs more time: raise `timeout` of the check in legion.toml": (r"its limit of [\d.e+]+ s had passed",),
     }.items()
 )
+_MODULE = re.compile(r"(?:No module named|Cannot find module|filter module|such file --) ['\"]?([\w@/.-]+)")
 _REFUSED = re.compile(r"\[The sandbox refused ([^:\s]+): it .*\]")
 _OF_THE_NETWORK = [cause for _, cause in _TABLE if cause.startswith((_BY_PROXY, _NO_NETWORK))]
 _NOISE = re.compile(
@@ -91,4 +91,5 @@ def likely_cause(tail: str, exit_code: int | None) -> str:
         return f"its sandbox does not let it reach {refused[1]}: `sandbox.allow` in your settings opens that host"
     if not found and exit_code == _KILLED:
         return f"it was killed, mostly for want of memory: {_MEMORY}"
-    return found
+    module = _MODULE.search(tail)
+    return found.replace("a module:", f"the module `{module[1]}`:") if module else found

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from legion.domain.text import in_all, recorded, to_json
 from legion.runner.spec import RunFolder
+from legion.system import files
 
 VERSION = 1
 
@@ -123,12 +124,7 @@ class JournalReader:
 
 def read_tail(run_dir: Path, most: int) -> list[JournalEvent]:
     """The events in the last `most` bytes, for frequent readers that need only the end."""
-    try:
-        with RunFolder(run_dir).journal.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
-            content = file.read(most)
-    except FileNotFoundError:
-        return []
+    content = files.end(RunFolder(run_dir).journal, most)
     return [event for line in content.split(b"\n") if (event := _parse(line)) is not None]
 
 

@@ -41,6 +41,16 @@ def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o600, durable
         raise
 
 
+def end(path: Path, most: int) -> bytes:
+    """The last bytes of a file; none of one that is not there."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            return file.read(most)
+    except FileNotFoundError:
+        return b""
+
+
 def private_folder(path: Path) -> None:
     """Make a folder of ours, or close one that is there, to all other users of this machine."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -92,12 +92,10 @@ def follow_trial(call: CommandCall, cwd: str, *, again: bool = False) -> TrialPa
     try:
         found = call.legion().try_checks(TryChecks(cwd=cwd, again=again))
         while found.state in ("due", "running"):
-            step = found.steps[-1] if found.steps else "waits for its turn"
-            with progress(f"Trying the checks: {sanitize(step)}", "Ctrl-C leaves it to the background"):
-                while (
-                    found.state in ("due", "running")
-                    and (found.steps[-1] if found.steps else "waits for its turn") == step
-                ):
+            steps = found.steps
+            step = sanitize(steps[-1]) if steps else "waits for its turn"
+            with progress(f"Trying the checks: {step}", "Ctrl-C leaves it to the background"):
+                while found.state in ("due", "running") and found.steps == steps:
                     found = call.legion().trial(cwd, found.number, _TRIAL_WAIT)
     except KeyboardInterrupt:
         call.say("The trial of the checks continues in the background; `legion doctor` shows what it finds.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -159,10 +160,11 @@ def _setup(parts: list[ProjectPart]) -> str:
 
 def _checks(parts: list[ProjectPart]) -> str:
     named: dict[str, str] = {}
+    kinds = Counter(name for part in parts for name in part.checks)
     for part in parts:
         limit = f"paths = [{', '.join(map(_quoted, part.paths))}]\n" if part.paths else ""
         for name, run in part.checks.items():
-            key = f"{part.kind.lower().strip('.')}-{name}" if _clash(parts, name) else name
+            key = f"{part.kind.lower().strip('.')}-{name}" if kinds[name] > 1 else name
             named[key] = f"run = {_quoted(run)}\ntimeout = 600\n{limit}"
     if not named:
         return (
@@ -173,11 +175,6 @@ def _checks(parts: list[ProjectPart]) -> str:
     if any(part.paths for part in parts):
         rule += "# One with `paths` is left out where all files of a change belong to the `paths` of others.\n"
     return rule + "\n".join(f"[checks.{name}]\n{lines}" for name, lines in named.items())
-
-
-def _clash(parts: list[ProjectPart], name: str) -> bool:
-    """Do two kinds of project use the same name for their check?"""
-    return sum(name in part.checks for part in parts) > 1
 
 
 def _quoted(text: str) -> str:
@@ -305,10 +302,6 @@ def rust(files: Folder) -> ProjectPart | None:
     return ProjectPart(kind="Rust", checks={"test": f"cargo test{flags}"})
 
 
-def go(files: Folder) -> ProjectPart | None:
-    return ProjectPart(kind="Go", checks={"test": "go test ./..."}) if "go.mod" in files else None
-
-
 def maven(files: Folder) -> ProjectPart | None:
     if "pom.xml" not in files:
         return None
@@ -326,14 +319,13 @@ def ruby(files: Folder) -> ProjectPart | None:
     if "Gemfile" not in files:
         return None
     bundle = "BUNDLE_PATH=vendor/bundle bundle"
-    if files.like("spec/**/*_spec.rb"):
-        checks = {"test": f"{bundle} exec rspec"}
-    elif "bin/rails" in files and files.like("test/**/*_test.rb"):
-        checks = {"test": f"{bundle} exec rails test"}
-    elif "Rakefile" in files and files.like("test/**/*.rb"):
-        checks = {"test": f"{bundle} exec rake test"}
-    else:
-        checks = {}
+    runners = {
+        "rspec": files.like("spec/**/*_spec.rb"),
+        "rails test": "bin/rails" in files and files.like("test/**/*_test.rb"),
+        "rake test": "Rakefile" in files and files.like("test/**/*.rb"),
+    }
+    runner = next((name for name, fits in runners.items() if fits), "")
+    checks = {"test": f"{bundle} exec {runner}"} if runner else {}
     setup = f"{bundle} install{keep_out_of_git(files, 'vendor/bundle')}"
     return ProjectPart(kind="Ruby", checks=checks, setup=setup, key=files.those("Gemfile.lock", "Gemfile"))
 
@@ -352,22 +344,12 @@ def php(files: Folder) -> ProjectPart | None:
     return ProjectPart(kind="PHP", checks=checks, setup=setup, key=files.those("composer.lock", "composer.json"))
 
 
-def dotnet(files: Folder) -> ProjectPart | None:
-    if not files.like("*.sln", "*.slnx", "*.csproj", "*.fsproj"):
-        return None
-    return ProjectPart(kind=".NET", checks={"test": "dotnet test"})
-
-
 def elixir(files: Folder) -> ProjectPart | None:
     if "mix.exs" not in files:
         return None
     setup = "mix local.hex --force --if-missing && mix deps.get" if "mix.lock" in files else ""
     checks = {"test": "mix test"} if files.like("test/**/*_test.exs") else {}
     return ProjectPart(kind="Elixir", checks=checks, setup=setup, key=files.those("mix.lock") if setup else ())
-
-
-def swift(files: Folder) -> ProjectPart | None:
-    return ProjectPart(kind="Swift", checks={"test": "swift test"}) if "Package.swift" in files else None
 
 
 def cmake(files: Folder) -> ProjectPart | None:
@@ -389,6 +371,13 @@ def make(files: Folder) -> ProjectPart | None:
     return ProjectPart(kind="Make", checks={"test": f"make {test}", **others} if test else {})
 
 
+def _always(kind: str, run: str, *marks: str) -> Finder:
+    return lambda files: ProjectPart(kind=kind, checks={_TEST: run}) if files.like(*marks) else None
+
+
+go = _always("Go", "go test ./...", "go.mod")
+dotnet = _always(".NET", "dotnet test", "*.sln", "*.slnx", "*.csproj", "*.fsproj")
+swift = _always("Swift", "swift test", "Package.swift")
 LANGUAGES: tuple[Finder, ...] = (
     *(python, node, deno, rust, go, maven, gradle),
     *(ruby, php, dotnet, elixir, swift, cmake),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -36,7 +35,7 @@ class Sight(Enum):
     RED_BASE = "red base"
     """It is red on the code as it is, so nothing can be shown."""
     NOTHING_TO_BREAK = "nothing to break"
-    """No source files were recognised."""
+    """No source files were recognised, or [setup] fails with every error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +80,9 @@ class Trial:
     files: int
     """How many source files were broken."""
     unseen: tuple[str, ...] = ()
-    """Folders of packages that no check notices an error in; `.` is the root."""
+    """Folders of packages that no check notices an error in; empty for the root."""
+    unknown: tuple[str, ...] = ()
+    """The same, where [setup] failed with every error, so that no check was tried."""
     copies: tuple[str, ...] = ()
     """Copies of source files that [setup] left and that a check runs instead of the tree's own."""
 
@@ -99,8 +100,10 @@ class Trial:
             return ("no source files were recognised that could be broken, so it is not known whether checks see them",)
         found = [f"`{name}` stays green when the code is broken, so it does not test this tree" for name in self.blind]
         if self.unseen and not self.blind:
-            named = ", ".join("the root" if folder == "." else f"`{folder}`" for folder in self.unseen)
-            found.append(f"no check notices an error in {named}")
+            found.append(f"no check notices an error in {_named(self.unseen)}")
+        if self.unknown:
+            why = "stops [setup], so it is not known whether a check would see it"
+            found.append(f"an error in {_named(self.unknown)} {why}")
         if self.copies:
             found.append(f"a check runs `{self.copies[0]}`, a copy that [setup] made before the code was broken")
         return tuple(found)
@@ -115,7 +118,17 @@ class Trial:
             )
         if not self.files:
             return "if the checks look at something else than code, trust them"
-        return remedy(setup) if self.blind or self.copies else "add tests of it, or a check that runs them"
+        if self.empty or self.blind or self.copies:
+            return self.empty[0] if self.empty else remedy(setup)
+        if self.unknown and not self.unseen:
+            return "build it in the check instead of [setup]; or, if its tests do run what [setup] built, trust them"
+        return "add tests of it, or a check that runs them"
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """What to write for each check that ran no test."""
+        how = "ran no test: name in its `run` where they are, as in `python -m unittest discover -s FOLDER`"
+        return tuple(f"`{one.name}` {how}" for one in self.checks if one.tests == 0)
 
     @property
     def blind(self) -> tuple[str, ...]:
@@ -130,7 +143,8 @@ class Trial:
             return f"not known: {', '.join(red)} fails on the code as it is"
         if not self.files:
             return "not known: no source files were recognised"
-        return f"no: {'; '.join(self.doubts)}" if self.doubts else "yes"
+        known = "no" if self.blind or self.unseen or self.copies else "not known"
+        return f"{known}: {'; '.join(self.doubts)}" if self.doubts else "yes"
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -142,7 +156,7 @@ class Trial:
         said = [f"[setup] says: {self.setup_says}"] if self.setup_says else []
         said += [f"{one.name} says: {reason(one.words, None)}" for one in self.checks if one.words]
         tried = [] if self.setup_fault else [one.line for one in self.checks]
-        return (*first, *tried, *said, f"sees the code: {self.sees}")
+        return (*first, *tried, *self.empty, *said, f"sees the code: {self.sees}")
 
 
 def sight_of(kind: CheckKind, red: bool, others_see: bool) -> Sight:
@@ -152,9 +166,8 @@ def sight_of(kind: CheckKind, red: bool, others_see: bool) -> Sight:
     return Sight.ELSEWHERE if kind is CheckKind.OTHER and others_see else Sight.BLIND
 
 
-def unseen(noticed: Mapping[str, bool]) -> tuple[str, ...]:
-    """`noticed`: by the folder of a package, whether any check noticed an error in it."""
-    return tuple(folder or "." for folder, seen in noticed.items() if not seen)
+def _named(folders: tuple[str, ...]) -> str:
+    return ", ".join(f"`{folder}`" if folder else "the root" for folder in folders)
 
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -194,14 +207,9 @@ _NOT_RUN = ("skipped", "deselected", "warning", "warnings")
 def tests_ran(output: str) -> int | None:
     """None where no known runner tells it."""
     plain = _COLOURS.sub("", output)
-    for pattern in _LAST:
-        found = list(pattern.finditer(plain))
-        if found:
-            return _number(found[-1])
-    for pattern in _EACH:
-        found = list(pattern.finditer(plain))
-        if found:
-            return sum(_number(one) for one in found)
+    for pattern in (*_LAST, *_EACH):
+        if found := list(pattern.finditer(plain)):
+            return sum(map(_number, found if pattern in _EACH else found[-1:]))
     return len(_EACH_TEST.findall(plain)) or (0 if "no tests ran in" in plain else None)
 
 
@@ -235,16 +243,25 @@ _AT_THE_TOP = {
 }
 """By extension: what runs before everything else in the file."""
 
+_COMPILED = (
+    f"\n/* {PLANTED} */\n#include <stdlib.h>\n#include <string.h>\n"
+    "__attribute__((constructor)) static void planted_%s(void) {\n"
+    '    const char *at = getenv("LEGION_CHECK");\n    if (!at || strcmp(at, "setup")) __builtin_trap();\n}\n'
+)
+"""Ends what loads it. The name is the file's own: one file may include another."""
+
 _AT_THE_END = {
     "php": f'\nif (getenv("LEGION_CHECK") !== "setup") throw new \\RuntimeException("{PLANTED}");\n',
     **dict.fromkeys(("c", "h", "cc", "cpp", "cxx", "hh", "hpp", "m", "mm"), f"\n#error {PLANTED}\n"),
     "rs": f'\ncompile_error!("{PLANTED}");\n',
+    "pyx": f"\n{_PYTHON}",
     "clj": f'\n(throw (Exception. "{PLANTED}"))\n',
     **dict.fromkeys(("vue", "svelte"), f"\n<script>)({PLANTED}</script>\n"),
 }
 """By extension: what follows everything else. All others get a line that no compiler takes."""
 
 _UNREADABLE = f"\n)({PLANTED}\n"
+_SOURCES_IN_C = ("c", "cc", "cpp", "cxx")
 _NEVER_RUN = (".pyi", ".d.ts", ".d.mts", ".d.cts")
 _FIRST_LINES = re.compile(rb"(?:[ \t]*\n|#[^\n]*(?:\n|\Z)|['\"]use [\w ]+['\"];?[ \t]*(?:\n|\Z))*")
 """Lines that must stay first: the interpreter, comments that are instructions, and directives."""
@@ -257,15 +274,17 @@ def breaks_at_run_time(path: str, content: bytes) -> bytes | None:
     kind = extension(path)
     if kind == "py":
         return _in_python(content)
+    if kind in _SOURCES_IN_C:
+        return content + (_COMPILED % re.sub(r"\W", "_", path, flags=re.ASCII)).encode()
     if (text := _AT_THE_TOP.get(kind)) is not None:
-        first = _FIRST_LINES.match(content)
-        return _inserted(content, 0 if first is None else first.end(), text)
+        return _inserted(content, _first_lines(content), text)
     return content + _AT_THE_END.get(kind, _UNREADABLE).encode()
 
 
-def leaves_setup_alone(path: str) -> bool:
-    """Whether a build does not notice the error that shows at run time."""
-    return extension(path) in ("py", "php", *_AT_THE_TOP)
+def leaves_setup_alone(path: str, kind: CheckKind) -> bool:
+    """Whether a build does not notice the error that is planted for such checks."""
+    built = ("pyx", *_SOURCES_IN_C) if kind is CheckKind.TESTS else ()
+    return extension(path) in ("py", "php", *built, *_AT_THE_TOP)
 
 
 def breaks_when_read(path: str, content: bytes) -> bytes:
@@ -290,8 +309,12 @@ def _in_python(content: bytes) -> bytes:
     if line:
         lines = content.splitlines(keepends=True)
         return _inserted(content, sum(map(len, lines[:line])), _PYTHON)
-    first = _FIRST_LINES.match(content)
-    return _inserted(content, 0 if first is None else first.end(), _PYTHON)
+    return _inserted(content, _first_lines(content), _PYTHON)
+
+
+def _first_lines(content: bytes) -> int:
+    found = _FIRST_LINES.match(content)
+    return 0 if found is None else found.end()
 
 
 def _inserted(content: bytes, at: int, text: str) -> bytes:

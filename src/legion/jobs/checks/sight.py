@@ -230,7 +230,7 @@ def scripts(hub: Hub, commit: str) -> dict[str, str]:
 def _read(file: Path) -> Trial | None:
     try:
         facts = json.loads(file.read_bytes())
-        lists = {name: tuple(facts[name]) for name in ("unseen", "copies")}
+        lists = {name: tuple(facts[name]) for name in ("unseen", "unknown", "copies")}
         return Trial(**{**facts, **lists, "checks": tuple(_check(one) for one in facts["checks"])})
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None

@@ -7,7 +7,6 @@ check starts in another folder may run those.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from legion.domain.errors import LegionError
 from legion.domain.landing.queue import needed
 from legion.domain.review import trial
 from legion.domain.review.source_files import CheckKind, kind_of
-from legion.domain.review.trial import WAITS, Sight, Trial, TriedCheck, sight_of, tests_ran, unseen
+from legion.domain.review.trial import WAITS, Sight, Trial, TriedCheck, sight_of, tests_ran
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.git.hub.objects import write_commit
 from legion.git.merge import partial_trees
@@ -34,7 +33,7 @@ from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
 from legion.jobs.workspace.command import CancelToken
 from legion.jobs.workspace.save import AUTHOR
-from legion.system import trees
+from legion.system import files, trees
 
 _MOST_PACKAGES = 12
 """How many packages of a repository are broken, each by itself: the largest."""
@@ -122,6 +121,10 @@ class _TrialRun:
         """By package: whether a check was red with an error in it."""
         self._red: set[str] = set()
         """Checks that were red with an error somewhere."""
+        self._tried_out: set[str] = set()
+        """Checks that ran with an error somewhere."""
+        self._stopped: list[str] = []
+        """Packages in which every error made [setup] fail before a check could notice."""
         self._setup_says = ""
         self._packages = 0
         self._fetched = 0
@@ -135,8 +138,8 @@ class _TrialRun:
         sound = [check for check in self._checks if check.name in green]
         packages = sight.sources(self._project, self._commit)
         largest = dict(sorted(packages.items(), key=lambda item: -len(item[1]))[:_MOST_PACKAGES])
-        for folder, files in largest.items() if len(sound) == len(self._checks) else ():
-            self._break(folder, files, sound)
+        for folder, paths in largest.items() if len(sound) == len(self._checks) else ():
+            self._break(folder, paths, sound)
         copies = self._used_copies(sound)
         if base:
             with self._context.store.write() as tx:
@@ -153,7 +156,8 @@ class _TrialRun:
             fetched=self._fetched,
             checks=tuple(self._tried(check, base.get(check.name), bool(packages)) for check in self._checks),
             files=sum(map(len, packages.values())),
-            unseen=unseen(self._noticed),
+            unseen=tuple(folder for folder, seen in self._noticed.items() if not seen and folder not in self._stopped),
+            unknown=tuple(folder for folder in self._stopped if not self._noticed[folder]),
             copies=copies,
         )
 
@@ -189,26 +193,24 @@ class _TrialRun:
         (receipt,) = confirmed(self._context, self._project, tested, self._cancel).receipts
         return receipt
 
-    def _break(self, folder: str, files: Sequence[str], sound: Sequence[Check]) -> None:
+    def _break(self, folder: str, paths: Sequence[str], sound: Sequence[Check]) -> None:
         """Plant errors in one package, until one check has noticed and each that never did was tried."""
         self._noticed[folder] = False
-        wanted = needed(sound, files)
+        wanted = needed(sound, paths)
         testing = [check for check in wanted if self._kind(check) is CheckKind.TESTS]
         reading = [check for check in wanted if check not in testing]
         for checks, kind in ((testing, CheckKind.TESTS), (reading, CheckKind.READER)):
             todo = [check for check in checks if not (self._noticed[folder] and check.name in self._red)]
-            broken = self._broken(files, kind) if todo else {}
+            broken = self._broken(paths, kind) if todo else {}
             # An error in what setup builds says nothing of the checks: they are judged by what it leaves alone.
-            run = {path: both for path, both in broken.items() if trial.leaves_setup_alone(path)}
+            run = {path: both for path, both in broken.items() if trial.leaves_setup_alone(path, kind)}
             if todo and not self._try(folder, broken, todo) and not (run and self._try(folder, run, todo)):
-                # A change like this would not get as far as the checks.
-                self._noticed[folder] = True
-                self._red.update(check.name for check in todo)
+                self._stopped += [] if folder in self._stopped else [folder]
 
-    def _broken(self, files: Sequence[str], kind: CheckKind) -> Mapping[str, tuple[bytes, bytes]]:
+    def _broken(self, paths: Sequence[str], kind: CheckKind) -> Mapping[str, tuple[bytes, bytes]]:
         """By path: the content as it is, and with an error."""
         ids = partial_trees.tracked(self._project.hub, self._commit)
-        nearest = sorted(files, key=lambda path: (path.count("/"), path))[:_MOST_FILES]
+        nearest = sorted(paths, key=lambda path: (path.count("/"), path))[:_MOST_FILES]
         contents = {path: self._project.hub.content(ids[path]) for path in nearest}
         plant = trial.breaks_at_run_time if kind is CheckKind.TESTS else trial.breaks_when_read
         planted = ((path, content, plant(path, content)) for path, content in contents.items())
@@ -225,6 +227,7 @@ class _TrialRun:
                     if self._noticed[folder] and check.name in self._red:
                         continue
                     self._step(f"{check.name} with {where}")
+                    self._tried_out.add(check.name)
                     if self._is_red(ready, check):
                         self._noticed[folder] = True
                         self._red.add(check.name)
@@ -265,7 +268,9 @@ class _TrialRun:
             ):
                 place, _ = ready.show()
                 for path, content in self._copies.items():
-                    _replace(place / path, trial.breaks_at_run_time(path, content) or content)
+                    # As a new file: the old one may be a hard link into a cache that others use.
+                    broken = trial.breaks_at_run_time(path, content) or content
+                    files.write_atomic(place / path, broken, mode=0o644, durable=False)
                 for check in testing:
                     self._step(f"{check.name} with an error in copies of the code")
                     if self._is_red(ready, check):
@@ -278,28 +283,21 @@ class _TrialRun:
         verdict = CheckResult.SETUP if receipt is None else receipt.verdict
         if verdict is not CheckResult.GREEN:
             found = Sight.RED_BASE
-        elif not can_break:
+        elif not can_break or (self._stopped and check.name not in self._tried_out):
             found = Sight.NOTHING_TO_BREAK
         else:
             found = sight_of(self._kind(check), red=check.name in self._red, others_see=bool(self._red))
+        output = "" if receipt is None else receipt.output  # runners count at its end
+        text = files.end(self._context.data.root / output, _MOST_OUTPUT).decode("utf-8", "replace") if output else ""
         return TriedCheck(
             name=check.name,
             command=check.command,
             base=verdict,
             seconds=0.0 if receipt is None else receipt.duration,
-            tests=None if receipt is None else tests_ran(self._output(receipt)),
+            tests=None if receipt is None else tests_ran(text or receipt.tail),
             sight=found,
             words="" if receipt is None or verdict is CheckResult.GREEN else receipt.tail[-2000:],
         )
-
-    def _output(self, receipt: Receipt) -> str:
-        """The end of it: runners count at their end."""
-        try:
-            with (self._context.data.root / receipt.output).open("rb") as file:
-                file.seek(-min(_MOST_OUTPUT, os.fstat(file.fileno()).st_size), os.SEEK_END)
-                return file.read().decode("utf-8", "replace")
-        except OSError:
-            return receipt.tail
 
     def _commit_of(self, contents: Mapping[str, bytes]) -> str:
         stamp = AUTHOR.stamp(0)
@@ -321,10 +319,3 @@ def _files_below(output: Path) -> Iterator[Path]:
         for one in trees.walk(output):
             if one.entry.is_file(follow_symlinks=False):
                 yield output / one.path
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """As a new file: the old one may be a hard link into a cache that others use."""
-    new = path.with_name(f"{path.name}.new")
-    new.write_bytes(content)
-    new.replace(path)

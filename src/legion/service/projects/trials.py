@@ -74,7 +74,9 @@ def page_of(context: Board, tx: ReadTransaction, project: ProjectContext) -> Tri
     live = context.live.trials
     number, steps = live.number, live.running.get(project.id)
     if not sight.is_on(context, project):
-        return TrialPage(state="off", number=number, lines=[_off(project)])
+        off = "`protection.trial` is off in your settings: it is not known whether the checks see the code"
+        none = "there is no check to try: changes land unchecked"
+        return TrialPage(state="off", number=number, lines=[off if project.config.checks else none])
     if not projects.is_trusted(tx, project.id, project.record.config_hash):
         return TrialPage(state="untrusted", number=number, lines=["legion.toml is not trusted, so no check runs"])
     if steps is not None:
@@ -87,15 +89,9 @@ def page_of(context: Board, tx: ReadTransaction, project: ProjectContext) -> Tri
     return _done(tx, project, found, number)
 
 
-def _off(project: ProjectContext) -> str:
-    if not project.config.checks:
-        return "there is no check to try: changes land unchecked"
-    return "`protection.trial` is off in your settings: it is not known whether the checks see the code"
-
-
 def _done(tx: ReadTransaction, project: ProjectContext, found: Trial, number: int) -> TrialPage:
     asked = sight.question(tx, project, found) if found.doubts else None
-    sees = "unknown" if not found.complete or not found.files else "no" if found.doubts else "yes"
+    sees = found.sees.partition(":")[0].replace("not known", "unknown")
     answer = f"; or answer question {asked.id} in `legion inbox`: {', '.join(asked.choices)}" if asked else ""
     return TrialPage(
         state="done",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from codecs import getincrementaldecoder
 from dataclasses import dataclass
-from os import SEEK_END
 from pathlib import Path
 
 from legion.domain.errors import NotFound
@@ -34,6 +33,7 @@ from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
 from legion.store.work import runs, usage
+from legion.system import files
 from legion.wire.history import FollowOutput, LiveOutput, OutputPiece, RunningLine
 from legion.wire.ticket_pages import Diff, HiddenCharacterLine, LogText
 
@@ -81,12 +81,7 @@ def end_of_log(context: Board, ticket_id: int, lines: int) -> list[str]:
         run = runs.latest(tx, ticket_id)
     if run is None:
         return []
-    try:
-        with RunFolder(run_dir(context, run)).output.open("rb") as file:
-            file.seek(max(0, file.seek(0, SEEK_END) - _END))
-            return file.read().decode("utf-8", "replace").splitlines()[-lines:]
-    except FileNotFoundError:
-        return []
+    return files.end(RunFolder(run_dir(context, run)).output, _END).decode("utf-8", "replace").splitlines()[-lines:]
 
 
 def diff(context: Trees, ticket_id: int, since: str = "") -> Diff:
