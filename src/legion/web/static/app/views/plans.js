@@ -202,7 +202,7 @@ function Proposed({ one, chain, chosen, choose }) {
     "new files": one.new_files.join(", "),
     lines: one.lines || "",
     labels: one.labels.join(", "),
-    "may ask you for": one.asks_for.join(", "),
+    "may ask you": one.asks_for.join(", "),
   };
   return html`<article class="receipt proposed">
     <p class="path">
