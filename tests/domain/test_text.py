@@ -15,6 +15,11 @@ from tests.support.attacks import Attacker, Door, attack
 
 ANY = st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=40)
 VALUES = st.recursive(ANY | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(ANY, inner))
+FORMAT_BUT_SEEN = (
+    "\t\n\r\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+    + "".join(map(chr, range(0x13430, 0x13440)))
+)
+"""Numbers' signs of Arabic, Syriac and Kaithi, and those that join Egyptian hieroglyphs."""
 SEEN = (
     "Straße, naïve, 漢字, ｆｕｌｌ",
     "👩‍💻 ❤️ 👨‍👩‍👧‍👦 1️⃣ #️⃣ 👍🏽 👩🏽‍🚀 🏳️‍🌈 🏳️‍⚧️ ☎︎ ↔️",
@@ -101,6 +106,18 @@ def test_a_hidden_character_is_a_mark(first: int, last: int, around: str):
             continue
         assert reveal(around.format(chr(code))) == around.format(f"<U+{code:04X}>")
         assert hidden_in(around.format(chr(code))) == [chr(code)]
+
+
+@attack(Attacker.AGENT, Door.TEXT)
+@pytest.mark.parametrize("kind", ["Cc", "Cf", "Zl", "Zp"])
+def test_every_control_and_format_character_of_unicode_is_a_mark(kind: str):
+    """But the three of lines and tabs, and those that a screen shows."""
+    all_ = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == kind]
+    assert [one for one in all_ if reveal(f"a{one}b") == f"a{one}b" and one not in FORMAT_BUT_SEEN] == []
+
+
+def test_a_half_of_a_character_is_shown_as_a_replacement():
+    assert reveal("a\ud83db\u202e") == "a\N{REPLACEMENT CHARACTER}b<U+202E>"
 
 
 @attack(Attacker.AGENT, Door.TEXT)
