@@ -117,6 +117,24 @@ def test_a_form_that_opens_has_the_focus_and_leaving_it_costs_nothing(view: str,
 
 
 @attack(Attacker.AGENT, Door.KEYS)
+@pytest.mark.parametrize("view", ["ticket/11", "ticket/11/diff"])
+def test_no_key_acts_while_a_form_is_open_that_was_clicked_beside(view: str, typist: Typist):
+    page = typist.open(view)
+    place, form = page.url, page.locator(".writing :is(input, textarea)")
+    for number in range(page.locator(OPENERS).count()):
+        click(page, page.locator(OPENERS).nth(number))
+        typist.requests.until_answered(page)
+        if form.count():
+            break
+    expect(form).to_have_count(1)
+    click(page, page.locator("h1:visible").first)
+    page.keyboard.type(TEXTS[0])
+    typist.assert_nothing_sent()
+    expect(form).to_have_count(1)
+    assert page.url == place
+
+
+@attack(Attacker.AGENT, Door.KEYS)
 @pytest.mark.parametrize(("view", "text"), MEETING)
 def test_text_that_meets_no_box_changes_nothing(view: str, text: str, typist: Typist):
     page = typist.open(view)
