@@ -18,7 +18,7 @@ import pytest
 from legion.domain.egress import EgressMode, EgressPolicy, parse_places
 from legion.drivers import Program
 from legion.runner.bridge import NetworkBridge
-from legion.runner.egress import UpstreamProxy, variables
+from legion.runner.egress import PORT, UpstreamProxy, variables
 from legion.runner.journal import JournalKind, read_journal
 from legion.runner.sandbox import Sandbox, SandboxNetwork
 from tests.runner.runs import ENV, Workbench
@@ -28,6 +28,7 @@ from tests.support.attacks import Attacker, Door, attack
 NO_PROXY = UpstreamProxy()
 PUBLIC = EgressPolicy(mode=EgressMode.PUBLIC)
 TOKEN = "lgn_of-this-run"
+AT_ONCE = 200
 
 
 class _Answer(http.server.BaseHTTPRequestHandler):
@@ -96,6 +97,19 @@ def test_a_sandbox_reaches_the_ports_of_its_bridge_and_no_other(sandboxed: Workb
         )
         said, _ = inside(sandboxed, script, box(sandboxed, forwards=(open_port,)))
         assert said == [f"/open 127.0.0.1:{open_port} -", "no other"]
+
+
+@attack(Attacker.AGENT, Door.BOUNDS)
+def test_a_program_that_opens_connections_without_end_gets_so_many_at_once(sandboxed: Workbench):
+    script = f"""import select, socket
+held = [socket.create_connection(("127.0.0.1", {PORT})) for _ in range({AT_ONCE + 40})]
+closed = set()
+while len(closed) < 40:
+    closed |= set(select.select([one for one in held if one not in closed], [], [])[0])
+print(len(closed), len(select.select([one for one in held if one not in closed], [], [], 1)[0]))
+"""
+    said, _ = inside(sandboxed, f"python3 -c {shlex.quote(script)}", box(sandboxed))
+    assert said == ["40 0"]
 
 
 def test_a_socket_that_the_person_named_answers_at_its_path(sandboxed: Workbench, tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,17 @@ from legion.drivers import EndKind, Program
 from legion.runner.host import TAIL, OutputFile
 from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.sandbox import Sandbox, SandboxNetwork
-from legion.runner.spec import RunResult, RunSpec, UnreadableSpec, read_result, read_spec, write_result, write_spec
+from legion.runner.spec import (
+    RunFolder,
+    RunResult,
+    RunSpec,
+    UnreadableSpec,
+    parse_result,
+    read_result,
+    read_spec,
+    write_result,
+    write_spec,
+)
 
 
 def journal(run_dir: Path) -> Journal:
@@ -143,3 +154,8 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path):
     )
     write_result(tmp_path, result)
     assert read_result(tmp_path) == result
+    written = json.loads(RunFolder(tmp_path).result.read_text())
+    odd = parse_result({**written, "message": "half \ud83d \x1b[2J", "denied": ["\ud83d"]})
+    assert (odd.message, odd.denied) == ("half \ufffd <U+001B>[2J", ("\ufffd",)), (
+        "an older runner or a machine wrote it"
+    )
