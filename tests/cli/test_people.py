@@ -33,7 +33,7 @@ def test_the_inbox_says_who_asks_what_until_when_and_how_to_answer(board: Board,
     board.put(12, "Add login", "working")
     board.ask()
     shown = legion("inbox").out
-    for words in ("1 question waits for you.", "ticket 12 of shop, Add login", "May it use WebFetch", "asked 2m 0"):
+    for words in ("1 thing waits for you.", "ticket 12 of shop, Add login", "May it use WebFetch", "asked 2m 0"):
         assert words in shown
     assert "without an answer it is a no at" in shown
     assert "legion answer 3 yes   or   legion answer 3 no" in shown

@@ -7,11 +7,11 @@ from itertools import product
 
 import pytest
 
-from legion.domain.landing.queue import gate_key, is_gated
+from legion.domain.landing.queue import gate_key, gate_of
 from legion.domain.tickets.spec import LandingGate, TicketSpec
 from legion.domain.tickets.ticket import Change, Ticket
 
-GATES = (None, LandingGate.AUTO, LandingGate.PERSON)
+GATES = (None, *LandingGate)
 
 
 def ticket(**spec: object) -> Ticket:
@@ -23,13 +23,12 @@ def ticket(**spec: object) -> Ticket:
 def test_the_nearest_gate_counts(gate: LandingGate | None):
     for epic, project in product(GATES, GATES[1:]):
         assert project is not None
-        expected = (gate or epic or project) is LandingGate.PERSON
-        assert is_gated(ticket(gate=gate), epic=epic, project=project) is expected
+        assert gate_of(ticket(gate=gate), epic=epic, project=project) is (gate or epic or project)
 
 
 def test_an_undo_and_a_checkpoint_never_wait():
     for one in (ticket(undoes=3), ticket(checkpoint=True)):
-        assert not is_gated(one, epic=None, project=LandingGate.PERSON)
+        assert gate_of(one, epic=None, project=LandingGate.PERSON) is LandingGate.AUTO
 
 
 def test_an_answer_counts_for_one_change_only_and_ends_with_a_retry():

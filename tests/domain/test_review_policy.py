@@ -6,7 +6,17 @@ from itertools import product
 
 import pytest
 
-from legion.domain.review.policy import LARGE, ChangeScope, ReviewResult, quorum, risks, rounds
+from legion.domain.review.policy import (
+    LARGE,
+    SMALL,
+    ChangeScope,
+    ReviewResult,
+    RiskLevel,
+    quorum,
+    risk_level,
+    risks,
+    rounds,
+)
 from legion.domain.review.verdicts import Finding, ReviewRequest, Ruling, Severity, Verdict
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
@@ -19,6 +29,11 @@ SIGNS = [
     ({"paths": ("core/x.py", "a.py")}, "it touches what is always reviewed (core/x.py)"),
     ({"protected": ("a", "b", "c", "d")}, "it touches protected files (a, b, c, ...)"),
     ({"weakened": ("t.py",)}, "tests look weaker (t.py)"),
+    ({"paths": ("db/migrations/1.py",)}, "it changes the database (db/migrations/1.py)"),
+    ({"paths": ("a/Schema.SQL",)}, "it changes the database (a/Schema.SQL)"),
+    ({"paths": ("web/package.json",)}, "it may change dependencies (web/package.json)"),
+    ({"attempts": 2}, ""),
+    ({"attempts": 3}, "it took 3 attempts"),
     ({"unproven": 1}, "one criterion has no proof"),
     ({"unproven": 2}, "2 criteria have no proof"),
 ]
@@ -28,6 +43,23 @@ SIGNS = [
 def test_each_risk_is_said(facts: dict[str, object], why: str):
     touch = ChangeScope(**{**PLAIN, **facts})  # type: ignore[arg-type]
     assert risks(touch, ["core/**"]) == ((why,) if why else ())
+
+
+LEVELS = [
+    ({}, RiskLevel.LOW),
+    ({"lines": SMALL}, RiskLevel.LOW),
+    ({"lines": SMALL + 1}, RiskLevel.MIDDLE),
+    *(({sign: value}, RiskLevel.HIGH) for sign, value in (("protected", ("x",)), ("weakened", ("x",)), ("lines", 401))),
+    *(({"paths": (path,)}, RiskLevel.HIGH) for path in ("core/x.py", "app/migrations/2.py", "x.sql")),
+    *(({"paths": (path,)}, RiskLevel.MIDDLE) for path in ("pyproject.toml", "web/package.json")),
+    *(({sign: 3}, RiskLevel.MIDDLE) for sign in ("unproven", "attempts")),
+    ({"protected": ("x",), "attempts": 5}, RiskLevel.HIGH),
+]
+
+
+@pytest.mark.parametrize(("facts", "level"), LEVELS)
+def test_the_gravest_sign_decides_the_level(facts: dict[str, object], level: RiskLevel):
+    assert risk_level(ChangeScope(**{**PLAIN, **facts}), ["core/**"]) is level  # type: ignore[arg-type]
 
 
 NO = Verdict(

@@ -146,7 +146,7 @@ class Measure:
 
 
 MEASURES = {
-    "source lines, the page's included": Measure(source_lines, 139_700, 125_000),
+    "source lines, the page's included": Measure(source_lines, 140_200, 125_000),
     "source files": Measure(files, 851, 780),
     "files with one importer, in their own folder": Measure(files_for_one_neighbour, 58, 60),
     "files in the largest folder": Measure(largest_folder, 27, 20),
@@ -154,7 +154,7 @@ MEASURES = {
     "commands on the first screen": Measure(commands_on_the_first_screen, 24, 24),
     "lines of `legion --help`": Measure(lines_of_help, 40, 40),
     "tables of the database": Measure(tables, 48, 46),
-    "shapes on the wire": Measure(wire_shapes, 294, 230),
+    "shapes on the wire": Measure(wire_shapes, 295, 230),
     "near-copies among them": Measure(near_copies, 0, 0),
     "importers of Context": Measure(fan_in_of_context, 54, 70),
     "aliased imports": Measure(aliased_imports, 49, 60),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from legion.wire.board import MoveInQueue, TryChanges
 from legion.wire.errors import StateConflict
-from legion.wire.mail import AnswerQuestion
+from legion.wire.mail import AnswerQuestion, WaitingLine
 from legion.wire.plans import EpicGate
 from legion.wire.tickets import EditTicket
 from tests.scenarios.conftest import Make
@@ -29,6 +30,12 @@ def waiting_at_gate(project: Project, ticket: int) -> int:
     return question.id
 
 
+def what_waits(project: Project) -> list[WaitingLine]:
+    """Of this project: tests share a daemon."""
+    found = project.squad.client.inbox().waiting
+    return [one for one in found if one.root == str(project.cwd)]
+
+
 def test_a_green_change_waits_for_the_person_and_lands_when_they_say_so(make: Make):
     project = make(GATED)
     client = project.squad.client
@@ -42,6 +49,15 @@ def test_a_green_change_waits_for_the_person_and_lands_when_they_say_so(make: Ma
     assert project.landed("a.txt") is None
     assert [one.id for one in client.inbox().questions if one.ticket == ticket] == [question]
 
+    (asked,) = page.questions
+    assert asked.facts["change"] == "1 file, +1 -0"
+    assert re.fullmatch(r"test green in \d+\.\d s", asked.facts["checks"])
+    assert asked.facts["risk"] == "low: no rule speaks against it"
+    assert [(one.kind, one.id, one.ticket, one.holds_up) for one in what_waits(project)] == [
+        ("question", question, ticket, 1),
+        ("collect", 0, None, 0),
+    ]
+
     (line,) = client.merge_queue(project.cwd).changes
     assert (line.ticket, line.state, line.place) == (ticket, "gate", 0)
     assert client.land(ticket).message == f"Ticket {ticket} goes into the merge queue."
@@ -50,6 +66,40 @@ def test_a_green_change_waits_for_the_person_and_lands_when_they_say_so(make: Ma
     assert client.merge_queue(project.cwd).changes == []
     with pytest.raises(StateConflict, match="has landed already"):
         client.land(ticket)
+
+
+def test_a_gate_for_risk_lets_a_small_change_pass_and_says_so_and_holds_the_others(make: Make):
+    project = make(GATED.replace('"person"', '"risk"'))
+    client = project.squad.client
+    small = project.dispatch("write a", "echo a > a.txt")
+    project.until(small, "done")
+    settled = [one for one in client.history(project.cwd, small).lines if one.kind.startswith("question.")]
+    assert [(one.kind, one.data["choice"], one.data["by"]) for one in settled] == [("question.settled", "land", "rule")]
+    assert settled[0].data["why"] == "low: no rule speaks against it"
+    large = project.dispatch("write many", "seq 60 > many.txt")
+    named = project.dispatch("change the schema", "echo 'create table a (b);' > a.sql")
+    after = project.dispatch("write z", "echo z > z.txt", after=[named])
+    for ticket, risk in ((large, "middle: no rule speaks"), (named, "high: it changes the database (a.sql)")):
+        waiting_at_gate(project, ticket)
+        assert project.ticket(ticket).questions[0].facts["risk"].startswith(risk)
+    # What holds up most comes first.
+    assert [one.ticket for one in what_waits(project) if one.kind == "question"] == [named, large]
+    client.land(named)
+    project.until(after, "done")
+
+
+def test_what_failed_waits_with_the_end_of_what_its_check_said_and_is_tried_again_from_there(make: Make):
+    project = make(CHECK)
+    ticket = project.dispatch("mend", "echo BROKEN > a.txt", max_attempts=1)
+    project.until(ticket, "failed")
+    client = project.squad.client
+    (line,) = what_waits(project)
+    assert (line.kind, line.id, line.title, line.offers) == ("failed", ticket, "mend", ["retry", "drop"])
+    assert line.facts["tried"] == "1 attempt"
+    assert line.facts["output"] == "./a.txt"
+    assert line.facts["failed"].startswith("sh check.sh: ")
+    client.drop(ticket)
+    assert what_waits(project) == []
 
 
 def test_a_red_change_goes_back_before_it_reaches_the_gate_which_may_be_edited_there(make: Make):

@@ -65,7 +65,7 @@ def test_a_question_is_shown_everywhere_and_a_yes_lets_the_tool_run(here: Compan
     assert page.questions == []
     again = here.cli("answer", str(question.id), "no")
     assert (again.returncode, f"Question {question.id} is already settled (yes)" in again.stderr) == (5, True)
-    assert here.told("inbox") == "No question waits for you.\n"
+    assert "Question" not in here.told("inbox")
 
 
 def test_a_no_is_heard_with_its_reason_and_the_agent_goes_on(here: Company):

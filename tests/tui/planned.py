@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from legion.domain.plans.draft import PlanDraft
 from legion.domain.plans.plan import GoalPlan, PlanState, offered
+from legion.wire.mail import Inbox, WaitingLine
 from legion.wire.plans import (
     PlanApproved,
     PlanCriterionLine,
@@ -42,6 +43,21 @@ def page(state: str = "ready") -> PlanPage:
     )  # fmt: skip
 
 
+def waits(state: str) -> WaitingLine:
+    return WaitingLine(
+        kind="plan",
+        id=2,
+        project="shop",
+        root="/shop",
+        title="People can log in.",
+        words="2 tickets to approve",
+        since=0.0,
+        holds_up=2,
+        facts={"findings": "b is large"},
+        offers=["approve_plan", "reject_plan"] if state == "ready" else ["retry_plan", "drop_plan"],
+    )
+
+
 def answers(state: str = "ready") -> dict[str, object]:
     approved = PlanApproved(
         plan="P2", state="approved", tickets={"a": 1}, proposed=[], dropped=[], message="Dispatched."
@@ -49,6 +65,7 @@ def answers(state: str = "ready") -> dict[str, object]:
     return {
         "plans": PlanList(plans=[line("approved", 1), line(state)]),
         "approve_plan": approved,
+        "inbox": Inbox(questions=[], waiting=[waits(state)]),
         "plan_text": PlanText(plan="P2", version=1, text="key = 1\n"),
         **dict.fromkeys(("plan_page", "reject_plan", "drop_plan", "retry_plan", "save_plan", "plan"), page(state)),
     }

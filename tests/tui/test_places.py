@@ -262,7 +262,7 @@ def test_questions_are_answered_with_a_key_in_words_or_all_at_once(board: Board)
             await ui.until(lambda: len(ui.app.store.inbox.value.questions) == 1)  # type: ignore[union-attr]
             await ui.press("j", "e", *"8080", "enter")
             await ui.until(lambda: board.question(6).settled_at)
-            await ui.shows("No question waits for you.", "The last 4 answers", "8080")
+            await ui.shows("Nothing waits for you.", "The last 4 answers", "8080")
 
     drive(work)
 

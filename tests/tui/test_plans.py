@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.tickets.ticket import State
 from tests.support.board import Board
 from tests.tui.driving import drive, opened
 from tests.tui.planned import answers
@@ -26,13 +27,48 @@ def test_a_plan_that_waits_is_in_the_squad_the_inbox_and_the_coloured_line(board
                 "Plan P2 waits for you: People can log in.", "7 opens the plans", "P2  ready, 2 tickets to approve"
             )
             await ui.press("3")
-            await ui.shows("P2  ready, 2 tickets to approve")
-            assert "No question waits" not in ui.text
+            await ui.shows("1 thing waits for you.", "P2  plan, People can log in.", "holds up 2 tickets")
             await ui.press("enter")
             await ui.shows("Tables", "is large", "$1.50", "10m", "a → b", "make test", "a approve")
             assert "P1" in ui.text
 
     drive(work)
+
+
+def test_a_plan_and_a_failure_are_decided_in_the_inbox_by_two_keys_each(board: Board):
+    board.callers.instead = answers()
+
+    async def work() -> None:
+        async with opened(board, "inbox", size=(120, 30)) as ui:
+            await ui.shows("y approves it, n sends it back")
+            await ui.press("y")
+            await ui.shows("Approve P2 (People can log in.)? Its tickets are dispatched at once.", "findings are left.")
+            assert "approve_plan" not in board.callers.asked
+            await ui.press("enter")
+            await ui.until(lambda: "approve_plan" in board.callers.asked)
+            assert sent(board, "approve_plan").anyway  # type: ignore[attr-defined]
+            await ui.press("n")
+            await ui.shows("What should be different in P2")
+            await ui.press(*"no y in it", "enter")
+            await ui.until(lambda: "reject_plan" in board.callers.asked)
+            assert sent(board, "reject_plan").why == "no y in it"  # type: ignore[attr-defined]
+
+    drive(work)
+    del board.callers.instead["inbox"]
+    board.put(4, "Rate limits", "failed")
+
+    async def again() -> None:
+        async with opened(board, "inbox", size=(120, 30)) as ui:
+            await ui.shows("#4  failed, Rate limits", "y tries it again, n removes it")
+            await ui.press("n")
+            await ui.shows("Remove #4 Rate limits from the board?")
+            await ui.press("escape", "y")
+            await ui.shows("Try #4 Rate limits again?")
+            await ui.press("enter")
+            await ui.until(lambda: board.tickets[4].state is not State.FAILED)
+            await ui.shows("Nothing waits for you.")
+
+    drive(again)
 
 
 def test_all_or_some_tickets_are_approved_after_one_question(board: Board):

@@ -18,7 +18,7 @@ from legion.tui.views.status_line import help_rows, next_step, status_line, top_
 from legion.wire.agents import AgentList
 from legion.wire.board import Status
 from legion.wire.history import RunningLine
-from legion.wire.mail import Inbox, MessageLine, QuestionLine
+from legion.wire.mail import Inbox, MessageLine, QuestionLine, WaitingLine
 from legion.wire.providers import Models, ModelsOf, ProviderLine, Providers, RouteLine, Routes
 from legion.wire.teams import RoleLine, Roles
 from legion.wire.tickets import TicketLine
@@ -269,15 +269,49 @@ def question(id: int, **more: object) -> QuestionLine:
     return replace(made, **more)  # type: ignore[arg-type]
 
 
+def waiting(one: QuestionLine | None = None, **more: object) -> WaitingLine:
+    asked = {"kind": "question", "id": one.id, "title": one.title, "words": one.words} if one else {}
+    facts = {"kind": "failed", "id": 7, "title": "Mend", "words": "gave up", "since": 200.0, "holds_up": 1}
+    return WaitingLine(**{"project": "shop", "root": "/shop", **facts, **asked, **more})  # type: ignore[arg-type]
+
+
+def test_everything_that_waits_is_one_list_in_the_order_of_the_answer_with_what_decides_it():
+    found = Inbox(
+        questions=[question(3, default="no")],
+        waiting=[
+            waiting(holds_up=4, offers=["retry", "drop"], facts={"tried": "3 attempts", "output": "E  assert 1 == 2"}),
+            waiting(
+                kind="plan", id=2, title="Log in", words="2 tickets to approve", offers=["approve_plan", "reject_plan"]
+            ),
+            waiting(question(3, default="no")),
+            waiting(kind="collect", id=0, title="main", words="2 landed commits", offers=["collect"]),
+        ],
+    )
+    shown = texts(inbox.rows(found, None, 100, 440.0, KEYS))
+    assert [row for row in shown if row and not row.startswith(" ")] == [
+        "4 things wait for you, most urgent first.",
+        "#7  failed, Mend of shop  4m 00s  holds up 4 tickets",
+        "P2  plan, Log in of shop  4m 00s",
+        "Question 3  permission, ticket 2 of shop, HTTP  1m 00s left",
+        "Collect  landed, main of shop",
+    ]
+    assert {"  tried: 3 attempts", "  YES tries it again, NO removes it", "  YES brings them"} <= {*shown}
+    commands = texts(inbox.waiting_rows(found, 100))
+    assert "  legion retry 7   or   legion drop 7" in commands
+    assert "  legion approve P2   or   legion plan reject P2 'what should be different'" in commands
+
+
 def test_a_question_shows_its_time_its_default_and_its_keys():
-    rows = texts(inbox.rows(Inbox(questions=[question(3, default="no")]), None, 100, 440.0, KEYS))
-    assert rows[0] == "Question 3  permission, ticket 2 of shop, HTTP  1m 00s left"
+    asked = question(3, default="no")
+    rows = texts(inbox.rows(Inbox(questions=[asked], waiting=[waiting(asked)]), None, 100, 440.0, KEYS))
+    assert rows[:2] == ["1 thing waits for you.", ""]
+    assert rows[2] == "Question 3  permission, ticket 2 of shop, HTTP  1m 00s left"
     assert "without an answer it is a no at " in rows[-2]
     assert rows[-1] == "  YES yes, NO no"
 
 
 def test_an_empty_inbox_says_so():
-    assert texts(inbox.rows(Inbox(questions=[]), None, 80, 0.0, KEYS))[0] == "No question waits for you."
+    assert texts(inbox.rows(Inbox(questions=[]), None, 80, 0.0, KEYS))[0] == "Nothing waits for you."
 
 
 def test_questions_alike_have_the_same_kind_and_choices():

@@ -1,8 +1,11 @@
-"""A question: something only a person can settle. Without an answer its deadline settles it with the fallback."""
+"""A question: something only a person can settle. Without an answer its deadline settles it with the fallback.
+
+All that waits for a person is one list: first what is settled without them soon, then what holds up most tickets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -52,6 +55,8 @@ class SettledBy(Enum):
     """Its deadline passed."""
     END = "end"
     """The run or agent that asked is gone."""
+    RULE = "rule"
+    """A rule that the person wrote answers it."""
 
 
 YES = "yes"
@@ -177,3 +182,73 @@ def chosen(question: Question, said: str) -> str:
             return choice
     listed = ", ".join(question.choices)
     raise BadInput(f"Question {question.id} cannot be answered with {word[:40]!r}: choose one of {listed}.")
+
+
+HURRY = 600.0
+"""Seconds before a deadline in which a question comes first, whatever it holds up."""
+
+
+class WaitingKind(Enum):
+    QUESTION = "question"
+    PLAN = "plan"
+    FAILED = "failed"
+    """A ticket that failed and does not ask."""
+    COLLECT = "collect"
+    """Landed commits that the person's branch lacks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    kind: WaitingKind
+    id: int
+    """Of the question, the plan, the ticket or the project."""
+    project: int
+    ticket: int | None = None
+    is_for_all: bool = False
+    """All tickets of the project wait for it; of all projects, where it names none."""
+    brings: int = 0
+    """Tickets that a yes dispatches."""
+    since: float
+    deadline: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenTickets:
+    """Those that have not ended: their projects, and what each comes after."""
+
+    projects: Mapping[int, int]
+    after: Mapping[int, Sequence[int]]
+
+    def held_up_by(self, ticket: int) -> int:
+        """How many come after a ticket, directly or over others."""
+        followers: dict[int, list[int]] = {}
+        for one, before in self.after.items():
+            for other in before:
+                followers.setdefault(other, []).append(one)
+        found: set[int] = set()
+        todo = [ticket]
+        while todo:
+            new = set(followers.get(todo.pop(), ())) - found
+            found |= new
+            todo += new
+        return len(found)
+
+
+def holds_up(one: Waiting, live: OpenTickets) -> int:
+    """How many tickets cannot go on before it is decided."""
+    if one.is_for_all:
+        return sum(not one.project or project == one.project for project in live.projects.values())
+    if one.ticket is not None:
+        return 1 + live.held_up_by(one.ticket)
+    return one.brings
+
+
+def in_order(found: Iterable[Waiting], live: OpenTickets, now: float) -> list[tuple[Waiting, int]]:
+    """Each with the number of tickets that it holds up."""
+
+    def place(pair: tuple[Waiting, int]) -> tuple[bool, int, float, float, str, int]:
+        one, many = pair
+        until = float("inf") if one.deadline is None else one.deadline
+        return until - now > HURRY, -many, until, one.since, one.kind.value, one.id
+
+    return sorted(((one, holds_up(one, live)) for one in found), key=place)

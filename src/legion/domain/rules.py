@@ -59,6 +59,7 @@ class Rule(Enum):
     REFUSED_WAITS = "refused-waits"
     QUESTION_WAITS = "question-waits"
     GATE = "gate"
+    LOW_RISK = "low-risk"
     PERSON_HOOK = "person-hook"
     BUDGET = "budget"
     NO_ROOM = "no-room"
@@ -115,6 +116,7 @@ WORDS = {
     Rule.REFUSED_WAITS: "a provider that refuses to serve needs a person to fix it",
     Rule.QUESTION_WAITS: "only a person can settle it",
     Rule.GATE: "a change behind the person's gate lands when the person says so",
+    Rule.LOW_RISK: "a change of low risk passes a gate that says so",
     Rule.PERSON_HOOK: "a hook of the person sends work back; one that crashes or takes too long decides nothing",
     Rule.BUDGET: "what may be spent is spent",
     Rule.NO_ROOM: "no machine has room for it",
@@ -198,88 +200,6 @@ def rule_of(step: Step) -> Rule:
             return _PLAIN.get(type(step), Rule.UNNAMED)
 
 
-FACTS = frozenset(
-    {
-        *(
-            EventKind.PROJECT_ADDED,
-            EventKind.PROJECT_REMOVED,
-            EventKind.PROJECT_TRUSTED,
-            EventKind.PROJECT_PAUSED,
-            EventKind.PROJECT_RESUMED,
-            EventKind.PROJECT_NUMBERS,
-            EventKind.MACHINE_JOINED,
-            EventKind.MACHINE_STATE,
-        ),
-        *(
-            EventKind.TICKET_DROPPED,
-            EventKind.TICKET_EDITED,
-            EventKind.TICKET_REPORTED,
-            EventKind.TICKET_ADVISED,
-            EventKind.TICKET_TRIED,
-            EventKind.TICKET_PROGRAM_CHOSEN,
-            EventKind.REWOUND,
-            EventKind.RACE_STARTED,
-            EventKind.RACE_DECIDED,
-            EventKind.TICKET_ADOPTED,
-            EventKind.TICKET_FORKED,
-            EventKind.RUN_STARTED,
-            EventKind.RUN_ENDED,
-            EventKind.QUEUE_TEST,
-        ),
-        *(
-            EventKind.AGENT_HIRED,
-            EventKind.AGENT_FIRED,
-            EventKind.AGENT_INTERRUPTED,
-            EventKind.AGENT_DELEGATES,
-            EventKind.PLAN_APPROVED,
-            EventKind.PLAN_REJECTED,
-            EventKind.PLAN_CREATED,
-            EventKind.PLAN_MOVED,
-            EventKind.NOTE_ADDED,
-            EventKind.NOTE_CLOSED,
-            EventKind.LESSON_PROPOSED,
-            EventKind.LESSON_ACCEPTED,
-            EventKind.ROUTINE_ADDED,
-            EventKind.ROUTINE_REMOVED,
-            EventKind.ROUTINE_RAN,
-        ),
-        *(
-            EventKind.MAIL_SENT,
-            EventKind.MAIL_DELIVERED,
-            EventKind.RECEIPT,
-            EventKind.REVIEW_GIVEN,
-            EventKind.COLLECTED,
-            EventKind.REFUSED,
-            EventKind.DEVICE_ADDED,
-            EventKind.DEVICE_REVOKED,
-            EventKind.REBUILT,
-        ),
-    }
-)
-"""Kinds of events that a caller asked for or that only record a fact: no rule decided them."""
-NAMED = frozenset(
-    {
-        *(
-            EventKind.TICKET_MOVED,
-            EventKind.LANDED,
-            EventKind.SENT_BACK,
-            EventKind.AT_GATE,
-            EventKind.LEFT_BEHIND,
-            EventKind.BROUGHT_BACK,
-            EventKind.CONFLICT_PREDICTED,
-        ),
-        *(
-            EventKind.CONFLICT_GONE,
-            EventKind.BATCH,
-            EventKind.BATCH_SIZE,
-            EventKind.FLAKY,
-            EventKind.THROTTLE_CHANGED,
-            EventKind.WATCHDOG_STEP,
-            EventKind.WARNING,
-        ),
-    }
-)
-"""Kinds whose events carry the name of their rule."""
 _OF_KINDS = {
     EventKind.TICKET_CREATED: Rule.PERSON,
     EventKind.AGENT_ADOPTED: Rule.FIRED_IS_REPLACED,
@@ -296,7 +216,11 @@ _OF_KINDS = {
     EventKind.ABSORBED: Rule.PERSON_IS_ABSORBED,
     EventKind.NOT_ABSORBED: Rule.PERSON_IS_ABSORBED,
 }
-_SETTLED = {SettledBy.SILENCE.value: Rule.SILENCE_ANSWERS, SettledBy.END.value: Rule.MOOT_IS_WITHDRAWN}
+_SETTLED = {
+    SettledBy.SILENCE.value: Rule.SILENCE_ANSWERS,
+    SettledBy.END.value: Rule.MOOT_IS_WITHDRAWN,
+    SettledBy.RULE.value: Rule.LOW_RISK,
+}
 
 
 _RENAMED = {

@@ -1,4 +1,4 @@
-"""The inbox of questions to a person, and the effects of an answer."""
+"""The inbox: all that waits for a person, with what it takes to decide it; and the effects of an answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from legion.config.files import permission_rules
 from legion.domain.agents.agent import ROOT
 from legion.domain.errors import BadInput, StateConflict
+from legion.domain.failure_causes import reason
 from legion.domain.plans.answer import OTHER
+from legion.domain.plans.plan import GoalPlan, PlanState, may
 from legion.domain.questions import (
     ALWAYS,
     APPROVE,
@@ -25,34 +27,161 @@ from legion.domain.questions import (
     RETRY,
     TRUST,
     YES,
+    OpenTickets,
     Question,
     QuestionKind,
     SettledBy,
+    Waiting,
+    WaitingKind,
     chosen,
+    in_order,
 )
-from legion.domain.tickets.ladder import has_attempts
+from legion.domain.text import count
+from legion.domain.tickets import offers
+from legion.domain.tickets.ladder import has_attempts, tries_of
+from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.board import Board
+from legion.jobs.checks import red_checks
+from legion.jobs.plan import facts
 from legion.jobs.supervise import usage
 from legion.jobs.supervise.questions import grant, permit, settle, settle_overdue
 from legion.jobs.trees import Trees
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
 from legion.service.projects import trials
-from legion.service.shared.fragments import shaped
+from legion.service.projects.collect import ahead
+from legion.service.projects.trust import unreadable_settings
+from legion.service.shared.fragments import lasting, shaped
 from legion.service.tickets import actions, session_rebase
-from legion.store.board import projects, questions, tickets
+from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents
 from legion.wire.agents import PlanVerdict
-from legion.wire.mail import Answered, AnswerQuestion, Inbox, QuestionLine
+from legion.wire.mail import Answered, AnswerQuestion, Inbox, QuestionLine, WaitingLine
 
 _GONE = "its agent had ended"
+_MOST_FAILED = 50
+_OUTPUT_LINES = 8
+_FOR_ALL = (QuestionKind.CHECKS, QuestionKind.BRANCH, QuestionKind.BUDGET)
 
 
-def inbox(context: Board) -> Inbox:
+def inbox(context: Trees) -> Inbox:
     settle_overdue(context)
     with context.store.read() as tx:
-        return Inbox(questions=question_lines(tx, questions.open_ones(tx)))
+        return _Inbox(context, tx).page()
+
+
+class _Inbox:
+    def __init__(self, context: Trees, tx: ReadTransaction) -> None:
+        self._context = context
+        self._tx = tx
+        self._projects = {one.id: one for one in projects.all(tx)}
+        self._asked = {one.id: one for one in questions.open_ones(tx)}
+        self._plans = {one.id: one for one in goals.undecided(tx, failed=True) if one.project in self._projects}
+        asking = {one.ticket for one in self._asked.values()}
+        failed = tickets.recent(tx, None, limit=_MOST_FAILED, state=State.FAILED)
+        self._failed = {one.id: one for one in failed if one.id not in asking}
+        self._ahead = {one.id: ahead(context, one) for one in self._projects.values()}
+
+    def page(self) -> Inbox:
+        live = tickets.live(self._tx)
+        open_ones = OpenTickets(
+            projects={one.id: one.project for one in live}, after={one.id: one.spec.after for one in live}
+        )
+        found = [
+            *map(_of_question, self._asked.values()),
+            *map(_of_plan, self._plans.values()),
+            *map(_of_failed, self._failed.values()),
+            *(_of_commits(id, self._context.clock()) for id, many in self._ahead.items() if many),
+        ]
+        shown = question_lines(self._tx, self._asked.values())
+        titles = {one.id: one.title for one in shown}
+        ordered = in_order(found, open_ones, self._context.clock())
+        return Inbox(questions=shown, waiting=[self._line(one, many, titles) for one, many in ordered])
+
+    def _line(self, one: Waiting, holds_up: int, titles: dict[int, str]) -> WaitingLine:
+        project = self._projects.get(one.project)
+        title, words, known, able = self._described(one, titles)
+        return WaitingLine(
+            kind=one.kind.value,
+            id=0 if one.kind is WaitingKind.COLLECT else one.id,
+            project=project.name if project else "",
+            root=project.root if project else "",
+            ticket=one.ticket,
+            title=title,
+            words=words,
+            since=one.since,
+            holds_up=holds_up,
+            facts=known,
+            offers=able,
+        )
+
+    def _described(self, one: Waiting, titles: dict[int, str]) -> tuple[str, str, dict[str, str], list[str]]:
+        match one.kind:
+            case WaitingKind.QUESTION:
+                return titles[one.id], self._asked[one.id].words, {}, []
+            case WaitingKind.PLAN:
+                return self._plan(self._plans[one.id])
+            case WaitingKind.FAILED:
+                ticket = self._failed[one.id]
+                able = [name for name in ("retry", "drop") if offers.may(name, ticket)]
+                return ticket.spec.title, ticket.reason, self._failure(ticket), able
+            case WaitingKind.COLLECT:
+                branch = self._projects[one.id].branch
+                words = f"{count(self._ahead[one.id], 'landed commit')} to bring into {branch}"
+                return branch, words, {}, ["collect"]
+
+    def _plan(self, plan: GoalPlan) -> tuple[str, str, dict[str, str], list[str]]:
+        able = [name for name in ("approve_plan", "retry_plan", "reject_plan", "drop_plan") if may(name, plan)]
+        if plan.state is PlanState.FAILED:
+            return plan.goal, plan.reason, {}, able
+        if plan.state is PlanState.WRITTEN or plan.draft is None:
+            return plan.goal, "its specification waits for you", {}, able
+        known = {}
+        record = self._projects[plan.project]
+        if not unreadable_settings(record):
+            price = facts.estimated(self._context.project_of(record), self._tx, plan)
+            known["price"] = "not known" if price.usd is None else f"about ${price.usd:.2f}"
+            known["time"] = "not known" if price.seconds is None else f"about {lasting(price.seconds)}"
+        known["tickets"] = "; ".join(one.title for one in plan.draft.tickets)
+        if plan.findings:
+            known["findings"] = "; ".join(one.text for one in plan.findings)
+        return plan.goal, f"{count(len(plan.draft.tickets), 'ticket')} to approve", known, able
+
+    def _failure(self, ticket: Ticket) -> dict[str, str]:
+        """What was tried, and the end of what its last red check said."""
+        known = {"tried": tries_of(ticket)}
+        last = red_checks.last_of(self._tx, ticket.id)
+        if last is not None:
+            known["failed"] = f"{last.label}: {reason(last.tail, last.exit_code)}"
+            if not last.held_out:
+                known["output"] = "\n".join(last.tail.strip().splitlines()[-_OUTPUT_LINES:])
+        return known
+
+
+def _of_question(one: Question) -> Waiting:
+    return Waiting(
+        kind=WaitingKind.QUESTION,
+        id=one.id,
+        project=one.project,
+        ticket=one.ticket,
+        is_for_all=one.ticket is None and not one.agent and one.kind in _FOR_ALL,
+        since=one.asked_at,
+        deadline=one.deadline,
+    )
+
+
+def _of_plan(one: GoalPlan) -> Waiting:
+    brings = len(one.draft.tickets) if one.draft else 1
+    return Waiting(kind=WaitingKind.PLAN, id=one.id, project=one.project, brings=brings, since=one.moved_at)
+
+
+def _of_failed(one: Ticket) -> Waiting:
+    return Waiting(kind=WaitingKind.FAILED, id=one.id, project=one.project, ticket=one.id, since=one.moved_at)
+
+
+def _of_commits(project: int, now: float) -> Waiting:
+    return Waiting(kind=WaitingKind.COLLECT, id=project, project=project, since=now)
 
 
 def question_lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine]:

@@ -15,10 +15,11 @@ from legion.client.text.terminal import count
 from legion.tui.drafts import Drafts
 from legion.tui.keys import KeyMap
 from legion.tui.screens.host import UiHost
-from legion.tui.screens.prompts import YesNo
+from legion.tui.screens.prompts import LinePrompt, YesNo
 from legion.tui.store import BoardStore
 from legion.tui.typed_ahead import TypedAhead
 from legion.wire.errors import LegionError
+from legion.wire.plans import RejectPlan
 from legion.wire.projects import AddProject, Where
 
 
@@ -126,7 +127,27 @@ class ActingApp(App[None]):
         if project is None:
             self.notify("Open Legion in a project's folder to collect.", severity="warning")
             return
-        self._begin(self._collect(project.root))
+        self.collect(project.root)
+
+    def collect(self, root: str) -> None:
+        self._begin(self._collect(root))
+
+    def reject_plan(self, id: int) -> None:
+        draft = f"plan.P{id}"
+
+        def given(why: str | None) -> None:
+            if why:
+                self.send(
+                    lambda legion: f"{legion.reject_plan(id, RejectPlan(why=why)).plan.id} goes back to its planner.",
+                    then=lambda: self.drafts.put(draft, ""),
+                )
+
+        self.push_screen(LinePrompt(f"What should be different in P{id}", draft=draft), given)
+
+    def drop_plan(self, id: int, what: str) -> None:
+        self.ask(
+            row_named("drop_plan").asks.format(what=what), lambda legion: f"{legion.drop_plan(id).plan.id} is dropped."
+        )
 
     async def _collect(self, root: str) -> None:
         """Show what would come, then ask once: not over a form that was opened meanwhile."""

@@ -128,9 +128,36 @@ class QuestionLine:
 
 
 @dataclass(kw_only=True)
+class WaitingLine:
+    """Something that only the person moves on."""
+
+    kind: str
+    """question, plan, failed (a ticket) or collect (landed commits that their branch lacks)."""
+    id: int
+    """The number of the question, plan or ticket; 0 for commits."""
+    project: str
+    root: str
+    ticket: int | None = None
+    title: str
+    words: str
+    """What there is to decide."""
+    since: float
+    holds_up: int
+    """Tickets that cannot go on before it is decided."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """What a person needs to know to decide, by name. Of a question: in its own line."""
+    offers: list[str] = field(default_factory=list)
+    """The operations that decide it, what moves it on first. A question is answered."""
+
+
+@dataclass(kw_only=True)
 class Inbox:
     schema: str = "legion.inbox/1"
     questions: list[QuestionLine]
+    waiting: list[WaitingLine] = field(default_factory=list)
+    """All that waits for the person, questions among it: first what is settled without them soon, then what holds up
+    most tickets. Empty for an agent.
+    """
 
 
 @dataclass(kw_only=True)
@@ -178,7 +205,7 @@ class MailRows(Table):
 
     @operation("GET", "/v1/inbox", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
     def inbox(self) -> Inbox:
-        """Questions of all projects that wait for you, with the time when each is settled without you"""
+        """What waits for you in all projects, most urgent first: questions, plans, failures, commits to collect"""
 
     @operation(
         "POST",

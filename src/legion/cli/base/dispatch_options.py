@@ -34,5 +34,5 @@ OPTIONS: dict[str, tuple[str, str, tuple[str | int, ...]]] = {
     "--plan-first": ("plan_first", "flag", ()),
     "--budget": ("budget", "amount", (0, 100000)),
     "--review": ("review", "text", ("off", "risky", "always")),
-    "--gate": ("gate", "text", ("auto", "person")),
+    "--gate": ("gate", "text", ("auto", "person", "risk")),
 }

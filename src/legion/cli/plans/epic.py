@@ -20,7 +20,7 @@ from legion.wire.plans import EpicBudget, EpicGate, EpicPage, EpicStageLine, Nam
 
 _BAR = 30
 _STAGE_COLOURS = {"working": Colour.CYAN, "asking": Colour.YELLOW, "done": Colour.GREEN, "failed": Colour.RED}
-_GATES = ("auto", "person", "project")
+_GATES = ("auto", "person", "risk", "project")
 _VERBS = {
     "create": "The first ticket makes an epic: legion dispatch --epic {name}, or legion plan --epic {name} GOAL.",
     "add": "A ticket joins an epic when it is dispatched: legion dispatch --epic {name}.",

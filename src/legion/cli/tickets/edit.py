@@ -22,7 +22,7 @@ from legion.wire.text import names_a_ticket
 from legion.wire.tickets import Acted, Action, EditTicket, LaneLine, NewRace, RacePage
 
 _TEXTS = ("title", "text", "context", "criteria", "plan")
-_GATES = ("auto", "person", "project")
+_GATES = ("auto", "person", "risk", "project")
 
 
 def _edit_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -1,47 +1,91 @@
-"""Questions as rows: what is asked, the facts, the time left, what silence means; and what was answered last."""
+"""All that waits for the person as rows, each with what it takes to decide it; and what was answered last."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from legion.client.text.plans import plan_row
+from legion.client.text import plans
 from legion.client.text.questions import question_rows
-from legion.client.text.rows import BLANK, Row, clean, head, note, paragraph, row
-from legion.client.text.terminal import Colour, clock, count
+from legion.client.text.rows import BLANK, Row, clean, flow, head, note, paragraph, row
+from legion.client.text.terminal import Cell, Colour, clock, count, duration
 from legion.wire.history import Events
-from legion.wire.mail import Inbox, QuestionLine
-from legion.wire.plans import PlanLine
+from legion.wire.mail import Inbox, QuestionLine, WaitingLine
 
 _SETTLED_SHOWN = 5
+_TITLE = 200
+NAMES: dict[str, Callable[[WaitingLine], tuple[str, str]]] = {
+    "plan": lambda one: ("plan", f"P{one.id}"),
+    "failed": lambda one: ("failed", f"#{one.id}"),
+    "collect": lambda one: ("landed", "Collect"),
+}
+ACTS = {
+    "approve_plan": ("approves it", "legion approve P{id}"),
+    "reject_plan": ("sends it back", "legion plan reject P{id} 'what should be different'"),
+    "retry_plan": ("plans it again", "legion retry P{id}"),
+    "drop_plan": ("drops it", "legion plan drop P{id}"),
+    "retry": ("tries it again", "legion retry {id}"),
+    "drop": ("removes it", "legion drop {id}"),
+    "collect": ("brings them", "legion collect"),
+}
+"""What each operation does, and the command that does it."""
 
 
-def rows(
-    inbox: Inbox | None,
-    recent: Events | None,
-    width: int,
-    now: float,
-    keys: Mapping[str, str],
-    plans: Iterable[PlanLine] = (),
-) -> list[Row]:
-    """Plans that wait for the person come first: much work waits for them."""
+def rows(inbox: Inbox | None, recent: Events | None, width: int, now: float, keys: Mapping[str, str]) -> list[Row]:
     if inbox is None:
         return [note("Reading the inbox.")]
-    made = [row for plan in plans for row in plan_row(plan, width)]
-    if not inbox.questions and not made:
-        made += [head("No question waits for you."), note("Agents continue by themselves; questions appear here.")]
-    for question in sorted(inbox.questions, key=lambda one: one.deadline):
-        made += [BLANK] if made else []
-        made += question_rows(question, width, now, ways(question, keys))
-    return [*made, *_settled(recent, width)]
+    return [*_waiting(inbox, width, now, keys), *_settled(recent, width)]
 
 
 def waiting_rows(found: Inbox, width: int) -> list[Row]:
     """As `legion inbox` prints it."""
-    many = len(found.questions)
-    title = f"{count(many, 'question waits', 'questions wait')} for you." if many else "No question waits for you."
-    now = time.time()
-    return [row(title), *(line for one in found.questions for line in (BLANK, *question_rows(one, width, now)))]
+    return _waiting(found, width, time.time(), {})
+
+
+def key_of(one: WaitingLine) -> str:
+    """Of a question its number, of a plan that of its place."""
+    if one.kind == "plan":
+        return f"{plans.KEY}{one.id}"
+    return str(one.id) if one.kind == "question" else f"{one.kind} {one.id or one.root}"
+
+
+def _waiting(inbox: Inbox, width: int, now: float, keys: Mapping[str, str]) -> list[Row]:
+    many = len(inbox.waiting)
+    if not many:
+        more = [note("Agents continue by themselves; what needs you appears here.")] if keys else []
+        return [head("Nothing waits for you."), *more]
+    made = [row(f"{count(many, 'thing waits', 'things wait')} for you{', most urgent first' if many > 1 else ''}.")]
+    asked = {one.id: one for one in inbox.questions}
+    for one in inbox.waiting:
+        held = f"  holds up {count(one.holds_up, 'ticket')}" if one.holds_up > 1 else ""
+        question = asked.get(one.id) if one.kind == "question" else None
+        if question is not None:
+            how = ways(question, keys) if keys else ""
+            made += [BLANK, *question_rows(question, width, now, how, Cell(held, Colour.YELLOW))]
+        else:
+            made += [BLANK, *_thing(one, held, width, now, keys)]
+    return made
+
+
+def _thing(one: WaitingLine, held: str, width: int, now: float, keys: Mapping[str, str]) -> Iterator[Row]:
+    key, (kind, name) = key_of(one), NAMES.get(one.kind, lambda one: (clean(one.kind), str(one.id)))(one)
+    age = f"  {duration(now - one.since)}" if one.kind != "collect" else ""
+    title = (
+        Cell(f"{name}  ", Colour.BOLD),
+        Cell(f"{kind}, ", Colour.RED if one.kind == "failed" else Colour.YELLOW),
+        Cell(f"{clean(one.title)[:_TITLE]} of {clean(one.project)}"),
+        Cell(age, Colour.DIM),
+        Cell(held, Colour.YELLOW),
+    )
+    yield from flow(title, width, key=key, indent=2)
+    yield from paragraph(clean(one.words), width, indent=2, key=key)
+    for fact, text in one.facts.items():
+        shown = text if fact == "output" else clean(text)
+        yield from paragraph(f"{fact}: {shown}", width, indent=2, colour=Colour.DIM, key=key, most=12)
+    verbs = [ACTS[offer] for offer in one.offers if offer in ACTS]
+    by_key = [f"{keys[at]} {verb}" for at, (verb, _) in zip(("yes", "no"), verbs, strict=False) if at in keys]
+    told = ", ".join(by_key) if keys else "   or   ".join(command.format(id=one.id) for _, command in verbs)
+    yield from paragraph(told, width, indent=2, colour=Colour.DIM, key=key)
 
 
 def ways(question: QuestionLine, keys: Mapping[str, str]) -> str:

@@ -17,8 +17,8 @@ _BY_LEGION = ("change", "attempts", "review", "gate", "branch", "checks")
 """Kinds of questions that Legion words. An agent's text is put on one line, so that it cannot imitate them."""
 
 
-def question_rows(question: QuestionLine, width: int, now: float, ways: str = "") -> list[Row]:
-    """Kind, asker, text, deadline and how to answer: `ways`, or the commands that do."""
+def question_rows(question: QuestionLine, width: int, now: float, ways: str = "", *more: Cell) -> list[Row]:
+    """Kind, asker, text, deadline and how to answer: `ways`, or the commands that do. `more` follows the title."""
     key = str(question.id)
     left = question.deadline - now
     title = (
@@ -26,6 +26,7 @@ def question_rows(question: QuestionLine, width: int, now: float, ways: str = ""
         Cell(f"{clean(question.kind)}, ", Colour.YELLOW),
         Cell(asker(question)),
         Cell(f"  {duration(left)} left", Colour.RED if left < _HURRY else Colour.DIM),
+        *more,
     )
     words = question.words if question.kind in _BY_LEGION else clean(question.words)
     made = [*flow(title, width, key=key, indent=2), *paragraph(words, width, indent=2, key=key)]

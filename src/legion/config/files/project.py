@@ -111,7 +111,9 @@ class AgentSettings:
 class LandingSettings:
     mode: LandingMode = choice(LandingMode.MERGE, help="How a change reaches the target branch.")
     gate: LandingGate = choice(
-        LandingGate.AUTO, help='"person": a change that passed everything waits for `legion land N`; "auto": it lands.'
+        LandingGate.AUTO,
+        help='"person": a change that passed everything waits for `legion land N`; "risk": only if its risk is not low;'
+        ' "auto": it lands.',
     )
     batch: int = whole(
         32, 1, 256, help="How many changes the merge queue tests together at most; after failures it tests fewer."

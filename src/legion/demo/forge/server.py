@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 import json
 import re
 import subprocess
 import threading
 import time
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from legion.demo.forge.routes import GitHubAnswer, GitHubRequest, GitHubRoutes, refused
 from legion.demo.forge.shapes import GitHubShapes
@@ -57,7 +50,7 @@ class ReceivedRequest:
 
 
 class StandInApp(Protocol):
-    """A GitHub App that sells tokens of its installation: `HostedApp` below."""
+    """A GitHub App that sells tokens of its installation."""
 
     def caller_of(self, token: str) -> str: ...
 
@@ -133,25 +126,6 @@ class StandIn:
                 return self._old[key]
         self._old[key] = found
         return found
-
-    def deliver(self, url: str, event: str, body: Mapping[str, Any], *, secret: str, delivery: str = "") -> int:
-        """Send a webhook as GitHub does. Returns the status of the answer."""
-        raw = json.dumps(body).encode()
-        signature = "sha256=" + hmac.new(secret.encode(), raw, hashlib.sha256).hexdigest()
-        headers = {
-            "Content-Type": "application/json",
-            "X-GitHub-Event": event,
-            "X-GitHub-Delivery": delivery or str(uuid.uuid4()),
-            "X-Hub-Signature-256": signature,
-            "User-Agent": "GitHub-Hookshot/stand-in",
-        }
-        request = urllib.request.Request(url, data=raw, headers=headers, method="POST")
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answered:
-                return int(answered.status)
-        except urllib.error.HTTPError as answered:
-            with answered:
-                return answered.code
 
 
 @contextmanager
@@ -324,70 +298,3 @@ def make_bare(source: Path, bare: Path) -> Path:
     subprocess.run(("git", "clone", "--quiet", "--bare", str(source), str(bare)), check=True, capture_output=True)
     subprocess.run(("git", "-C", str(bare), "config", "http.receivepack", "true"), check=True)
     return bare
-
-
-CALLER = "app/"
-"""The start of the caller's name where a request carries the app's JWT."""
-_LONGEST = 600
-_LASTS = 3600.0
-_SKEW = 60
-
-
-@dataclass(kw_only=True)
-class HostedApp:
-    id: str
-    slug: str
-    public_key: rsa.RSAPublicKey
-    repository: str
-    """The full name of the only repository that it is installed in; empty: none."""
-    granted: dict[str, str]
-    """What its installation may do, by kind."""
-    clock: Callable[[], float] = time.time
-    sold: dict[str, float] = field(default_factory=dict)
-    """Tokens, and when each expires."""
-
-    @property
-    def login(self) -> str:
-        return f"{self.slug}[bot]"
-
-    def caller_of(self, token: str) -> str:
-        """The caller that a token or a JWT belongs to; empty where it counts no longer, or never did."""
-        if token in self.sold:
-            return self.login if self.sold[token] > self.clock() else ""
-        return f"{CALLER}{self.slug}" if self._is_valid(token) else ""
-
-    def answer(self, request: GitHubRequest) -> GitHubAnswer:
-        if request.path == "/app":
-            return GitHubAnswer(body={"id": 1, "slug": self.slug, "name": self.slug, "client_id": self.id})
-        if request.path == f"/repos/{self.repository}/installation":
-            return GitHubAnswer(body={"id": 7, "app_slug": self.slug, "permissions": self.granted})
-        if request.method == "POST" and request.path == "/app/installations/7/access_tokens":
-            return self._sell(request.body)
-        return refused(404, "Not Found")
-
-    def _sell(self, wanted: dict[str, Any]) -> GitHubAnswer:
-        rights = wanted.get("permissions") or self.granted
-        if any(self.granted.get(kind) not in (right, "write") for kind, right in rights.items()):
-            return refused(422, "The permissions requested are not granted to this installation.")
-        token, until = f"ghs_{uuid.uuid4().hex}", self.clock() + _LASTS
-        self.sold[token] = until
-        expires = datetime.fromtimestamp(until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        body = {"token": token, "expires_at": expires, "permissions": rights, "repository_selection": "selected"}
-        return GitHubAnswer(status=201, body=body)
-
-    def _is_valid(self, token: str) -> bool:
-        if not re.fullmatch(r"[\w-]+\.[\w-]+\.[\w-]+", token):
-            return False
-        signed, _, signature = token.rpartition(".")
-        try:
-            self.public_key.verify(_decoded(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256())
-            head, claims = (json.loads(_decoded(part)) for part in signed.split("."))
-        except (InvalidSignature, ValueError):
-            return False
-        now = self.clock()
-        in_time = claims["iat"] <= now + _SKEW and now < claims["exp"] <= now + _LONGEST
-        return bool(head["alg"] == "RS256" and claims["iss"] == self.id and in_time)
-
-
-def _decoded(part: str) -> bytes:
-    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))

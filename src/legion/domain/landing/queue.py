@@ -258,13 +258,13 @@ class LandingTarget(Enum):
     """A proven change becomes a pull request, and lands when that is merged."""
 
 
-def is_gated(ticket: Ticket, *, epic: LandingGate | None, project: LandingGate) -> bool:
-    """The ticket's own gate counts first, then that of its epic, then the project's. An undo never waits: the person
-    asked for exactly that change.
+def gate_of(ticket: Ticket, *, epic: LandingGate | None, project: LandingGate) -> LandingGate:
+    """The ticket's own counts first, then that of its epic, then the project's. An undo never waits: the person asked
+    for exactly that change.
     """
     if ticket.spec.undoes is not None or ticket.spec.checkpoint:
-        return False
-    return (ticket.spec.gate or epic or project) is LandingGate.PERSON
+        return LandingGate.AUTO
+    return ticket.spec.gate or epic or project
 
 
 def gate_key(ticket: Ticket, *, again: bool = False) -> str:

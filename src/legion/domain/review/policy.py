@@ -1,4 +1,4 @@
-"""Review policy: why a project has a change reviewed, and how often it may be sent back."""
+"""Review policy: the risk of a change by rules that are shown, and how often it may be sent back."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from legion.domain.review.verdicts import ReviewRequest
 from legion.domain.tickets import ladder
 from legion.domain.tickets.ticket import Ticket
 
-LARGE = 400
-"""Changed lines from which on a change counts as large."""
+LARGE, SMALL = 400, 50
+"""Changed lines from which on a change counts as large, and up to which as small."""
+MANY_ATTEMPTS = 3
+MIGRATIONS = ("**/migrations/**", "**/migrate/**", "**/alembic/versions/**", "**/*.sql")
+DEPENDENCIES = (
+    *("**/pyproject.toml", "**/requirements*.txt", "**/setup.py", "**/setup.cfg", "**/Pipfile", "**/package.json"),
+    *("**/Cargo.toml", "**/go.mod", "**/Gemfile", "**/pom.xml", "**/build.gradle*", "**/composer.json", "**/*.csproj"),
+)
 _NAMED = 3
 
 
@@ -29,10 +35,29 @@ class ChangeScope:
     """Paths of tests that look weaker."""
     unproven: int = 0
     """Criteria to which no command is bound."""
+    attempts: int = 1
+    """How many it took."""
+
+
+class RiskLevel(Enum):
+    LOW = "low"
+    """No rule speaks against it, and it is small."""
+    MIDDLE = "middle"
+    HIGH = "high"
 
 
 def risks(touch: ChangeScope, watched: Sequence[str]) -> tuple[str, ...]:
     """The reasons to review a change, for people. `watched` are patterns of paths that are always reviewed."""
+    return (*_serious(touch, watched), *_slight(touch))
+
+
+def risk_level(touch: ChangeScope, watched: Sequence[str]) -> RiskLevel:
+    if _serious(touch, watched):
+        return RiskLevel.HIGH
+    return RiskLevel.LOW if touch.lines <= SMALL and not _slight(touch) else RiskLevel.MIDDLE
+
+
+def _serious(touch: ChangeScope, watched: Sequence[str]) -> list[str]:
     found = []
     if here := [path for path in touch.paths if matches(path, watched)]:
         found.append(f"it touches what is always reviewed ({_some(here)})")
@@ -40,13 +65,24 @@ def risks(touch: ChangeScope, watched: Sequence[str]) -> tuple[str, ...]:
         found.append(f"it touches protected files ({_some(touch.protected)})")
     if touch.weakened:
         found.append(f"tests look weaker ({_some(touch.weakened)})")
+    if here := [path for path in touch.paths if matches(path, MIGRATIONS, any_case=True)]:
+        found.append(f"it changes the database ({_some(here)})")
+    if touch.lines > LARGE:
+        found.append(f"it changes {touch.lines} lines")
+    return found
+
+
+def _slight(touch: ChangeScope) -> list[str]:
+    found = []
     if touch.unproven:
         found.append(
             "one criterion has no proof" if touch.unproven == 1 else f"{touch.unproven} criteria have no proof"
         )
-    if touch.lines > LARGE:
-        found.append(f"it changes {touch.lines} lines")
-    return tuple(found)
+    if here := [path for path in touch.paths if matches(path, DEPENDENCIES)]:
+        found.append(f"it may change dependencies ({_some(here)})")
+    if touch.attempts >= MANY_ATTEMPTS:
+        found.append(f"it took {touch.attempts} attempts")
+    return found
 
 
 class ReviewResult(Enum):

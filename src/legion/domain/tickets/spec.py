@@ -146,6 +146,8 @@ class LandingGate(Enum):
     AUTO = "auto"
     PERSON = "person"
     """It waits for `legion land N`."""
+    RISK = "risk"
+    """It waits, unless its risk is low."""
 
 
 class ReviewPolicy(Enum):

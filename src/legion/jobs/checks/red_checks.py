@@ -51,6 +51,13 @@ def by_ids(tx: ReadTransaction, ids: object) -> tuple[Receipt, ...]:
     return receipts.get_many(tx, [id for id in wanted if isinstance(id, int)])
 
 
+def last_of(tx: ReadTransaction, ticket: int) -> Receipt | None:
+    """The last red check that a ticket met, of its own or of the merge queue's."""
+    named = [by_ids(tx, event.data.get("receipts")) for event in events.of_ticket(tx, ticket)]
+    red = [one for some in (receipts.of_ticket(tx, ticket), *named) for one in some if one.verdict in _FAILED]
+    return max(red, key=lambda one: one.id, default=None)
+
+
 def _sentence(context: Board, receipt: Receipt) -> str:
     if receipt.verdict is CheckResult.SETUP:
         return f"`{receipt.label}` was not run: {receipt.tail.strip()}"

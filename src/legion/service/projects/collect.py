@@ -37,6 +37,14 @@ def preview(context: Trees, cwd: str) -> CollectResult:
     return _result(record, project, found, "would get")
 
 
+def ahead(context: Trees, project: Project) -> int:
+    """The number of landed commits that the person's branch lacks."""
+    if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
+        return 0
+    hub = context.hub(project.id)
+    return len(hub.commits_between(project.person_tip or project.person_absorbed, project.target))
+
+
 def _ready(context: Trees, cwd: str) -> Project:
     """The project, where the person's own commits do not stand in the way."""
     project = registry.find(context, cwd)

@@ -23,6 +23,16 @@ _MOST_VERSIONS = 50
 """So many landed versions of a file are searched for one that was trusted."""
 
 
+def unreadable_settings(project: Project) -> str:
+    """What is wrong with its stored legion.toml and how to fix it; empty for one that can be parsed."""
+    try:
+        parse(project.config_text)
+    except BadInput as wrong:
+        fix = "fix the file in your checkout and run `legion trust`"
+        return f"its legion.toml cannot be read ({wrong.message.rstrip('.')}): {fix}"
+    return ""
+
+
 def trustable(context: Trees, cwd: str) -> Trustable:
     """The texts that can be trusted: as landed, and as in the checkout if that differs."""
     record = registry.find(context, cwd)

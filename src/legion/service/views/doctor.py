@@ -30,12 +30,12 @@ from legion.jobs.workspace.attack import AttackResult
 from legion.jobs.workspace.save import worktree_name
 from legion.service.machines import listing
 from legion.service.projects import registry, trials
+from legion.service.projects.trust import unreadable_settings
 from legion.service.providers import catalog
 from legion.service.providers.probe import unreachable
 from legion.service.shared.fragments import moment
 from legion.service.tickets import try_tree
 from legion.service.views.status import flaky as flaky_checks
-from legion.service.views.status import unreadable_settings
 from legion.store import events
 from legion.store.board import tickets
 from legion.store.staff import agents

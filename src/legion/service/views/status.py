@@ -7,8 +7,6 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.files.project import parse
-from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.domain.landing.filter_rules import filter_sentence
 from legion.domain.projects import Project
@@ -19,7 +17,9 @@ from legion.jobs.board import Board
 from legion.jobs.checks import red_checks
 from legion.jobs.trees import Trees
 from legion.service.projects import registry, trials, trust
+from legion.service.projects.collect import ahead
 from legion.service.projects.sessions import rewritten_note, session_notes
+from legion.service.projects.trust import unreadable_settings
 from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
 from legion.store import events
@@ -57,7 +57,7 @@ def status(context: Trees, daemon: DaemonLine, cwd: str | None, everything: bool
             last_event=events.last(tx),
             questions=len(asked),
             questions_elsewhere=sum(bool(one) and one != wanted for one in asked) if wanted else 0,
-            plans=goals.undecided(tx, wanted),
+            plans=len(goals.undecided(tx, wanted)),
             usage=usage_line(usage.of_project(tx, wanted)),
         )
 
@@ -147,24 +147,6 @@ def _trial_notes(found: TrialPage) -> list[str]:
         return []
     answer = "you trust the checks all the same" if found.trusted else found.remedy
     return [f"{'; '.join(found.doubts)}: {answer}"]
-
-
-def unreadable_settings(project: Project) -> str:
-    """What is wrong with its stored legion.toml and how to fix it; empty for one that can be parsed."""
-    try:
-        parse(project.config_text)
-    except BadInput as wrong:
-        fix = "fix the file in your checkout and run `legion trust`"
-        return f"its legion.toml cannot be read ({wrong.message.rstrip('.')}): {fix}"
-    return ""
-
-
-def ahead(context: Trees, project: Project) -> int:
-    """The number of landed commits that the person's branch lacks."""
-    if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
-        return 0
-    hub = context.hub(project.id)
-    return len(hub.commits_between(project.person_tip or project.person_absorbed, project.target))
 
 
 _FLAKY_DAYS = 7

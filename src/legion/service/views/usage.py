@@ -11,8 +11,8 @@ from legion.jobs.supervise.usage import day_of
 from legion.jobs.trees import Trees
 from legion.service.plans import pages
 from legion.service.projects import registry
+from legion.service.projects.collect import ahead
 from legion.service.shared.fragments import shaped, start_of
-from legion.service.views.status import ahead
 from legion.service.views.ticket_line import TicketLines
 from legion.store import events
 from legion.store.board import goals, questions, tickets

@@ -126,12 +126,13 @@ def was_taken_up(tx: Transaction, plans: Iterable[GoalPlan]) -> None:
     tx.execute(update(schema.plans).where(there).values(reads=False, version=_TABLE.version + 1))
 
 
-def undecided(tx: ReadTransaction, project: int | None = None) -> int:
-    """How many plans wait for the person."""
-    found = select(func.count()).where(_TABLE.state.in_(OFFERS["approve_plan"] - {PlanState.PARTLY}))
+def undecided(tx: ReadTransaction, project: int | None = None, *, failed: bool = False) -> tuple[GoalPlan, ...]:
+    """Plans that wait for the person, oldest first; with `failed` also those whose planner gave up."""
+    states = OFFERS["approve_plan"] - {PlanState.PARTLY} | ({PlanState.FAILED} if failed else set())
+    found = select(schema.plans).where(_TABLE.state.in_(states))
     if project is not None:
         found = found.where(_TABLE.project == project)
-    return int(tx.execute(found).scalar_one())
+    return tuple(_plan(row) for row in tx.execute(found.order_by(_TABLE.id)))
 
 
 def rounds(tx: ReadTransaction, plan: int) -> tuple[PlanRound, ...]:

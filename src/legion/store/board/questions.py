@@ -33,8 +33,9 @@ def ask(
     facts: Mapping[str, str] | None = None,
     choices: Sequence[str] | None = None,
     fallback: str | None = None,
+    silent: bool = False,
 ) -> Question:
-    """Store the question. The same key again is the same question."""
+    """Store the question. The same key again is the same question. `silent`: it is settled at once."""
     known = by_key(tx, key)
     if known is not None:
         return known
@@ -55,7 +56,8 @@ def ask(
     )
     tx.execute(insert(schema.questions), [asdict(question)])
     data = {"question": question.id, "kind": kind.value, "agent": agent, "words": words, "deadline": deadline}
-    tx.record(EventKind.QUESTION_ASKED, project=project, ticket=ticket, data=data)
+    if not silent:
+        tx.record(EventKind.QUESTION_ASKED, project=project, ticket=ticket, data=data)
     return question
 
 

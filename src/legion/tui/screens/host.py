@@ -45,6 +45,14 @@ class UiHost(Protocol):
     def open_plan(self, key: str) -> None:
         """The plans, with this one selected."""
 
+    def collect(self, root: str) -> None:
+        """Bring what landed into the person's branch, after one question that says what comes."""
+
+    def reject_plan(self, id: int) -> None:
+        """Send a plan back, in words."""
+
+    def drop_plan(self, id: int, what: str) -> None: ...
+
     def attach(self, id: int) -> None: ...
 
     def open_shell(self, id: int) -> None: ...

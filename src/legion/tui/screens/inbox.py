@@ -1,16 +1,16 @@
-"""The inbox: questions with their defaults and their time left, answered with a key, in words, or all alike at once."""
+"""The inbox: all that waits for the person, decided with a key, in words, or all alike at once."""
 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterable
 
 from textual.widget import Widget
 
-from legion.client.legion import Legion
+from legion.client.legion import Legion, row_named
 from legion.client.text import inbox
 from legion.client.text.plans import KEY as PLAN
-from legion.client.text.plans import waiting
 from legion.client.text.questions import asker
 from legion.client.text.rows import clean
 from legion.client.text.terminal import count
@@ -19,7 +19,8 @@ from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
-from legion.wire.mail import AnswerQuestion, QuestionLine
+from legion.wire.mail import AnswerQuestion, QuestionLine, WaitingLine
+from legion.wire.plans import ApprovePlan
 
 _WITH_A_REASON = ("no", "reject", "back", "changes")
 _SHOWN = 400
@@ -44,13 +45,11 @@ class InboxPlace(Place):
     def watches(self) -> Iterable[Callable[[], None]]:
         yield self.store.inbox.watch(self.renew)
         yield self.store.recent.watch(self.renew)
-        yield self.store.plans.watch(self.renew)
 
     def renew(self) -> None:
         if self.is_mounted and self.is_watching:
             width, keys = self.size.width - 1, self.legion_app.keys.shown()
-            plans = waiting(self.store.plans.value)
-            self._rows.put(inbox.rows(self.store.inbox.value, self.store.recent.value, width, time.time(), keys, plans))
+            self._rows.put(inbox.rows(self.store.inbox.value, self.store.recent.value, width, time.time(), keys))
             if self.focused is None:
                 self._rows.focus()
             self.refresh_bindings()
@@ -68,22 +67,36 @@ class InboxPlace(Place):
         key = self._rows.selected if self.is_mounted else ""
         return next((one for one in self.questions if str(one.id) == key), None)
 
+    @property
+    def thing(self) -> WaitingLine | None:
+        """What is selected, a question or anything else that waits."""
+        found = self.store.inbox.value.waiting if self.store.inbox.value is not None else []
+        key = self._rows.selected if self.is_mounted else ""
+        return next((one for one in found if inbox.key_of(one) == key), None)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        question = self.question
+        question, thing = self.question, self.thing
+        if action in ("yes", "no") and thing is not None and question is None:
+            return len(thing.offers) > (action == "no")
         if action in ("yes", "no", "yes_to_all"):
             return question is not None and bool(inbox.choice_for(question, yes=action != "no"))
         if action == "answer":
             return question is not None
         if action in ("open_ticket", "diff"):
-            return question is not None and question.ticket is not None
+            return thing is not None and thing.ticket is not None
         return super().check_action(action, parameters)
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         self.refresh_bindings()
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        thing = self.thing
         if event.key.startswith(PLAN):
             self.legion_app.open_plan(event.key)
+        elif self.question is None and thing is not None and thing.ticket is None:
+            self.action_yes()
+        elif self.question is None:
+            self.action_open_ticket()
         else:
             self.action_answer()
 
@@ -94,10 +107,35 @@ class InboxPlace(Place):
         self._answer_with_key(yes=False)
 
     def _answer_with_key(self, *, yes: bool) -> None:
-        question = self.question
+        question, thing = self.question, self.thing
         choice = inbox.choice_for(question, yes=yes) if question is not None else ""
         if question is not None and choice:
             self._confirm(question, choice)
+        elif question is None and thing is not None:
+            self._decide(thing, thing.offers[0 if yes else 1])
+
+    def _decide(self, one: WaitingLine, offer: str) -> None:
+        """Each asks once, by name: the list may have moved since the person looked."""
+        app, about = self.legion_app, f"#{one.id} {clean(one.title)[:_SHOWN]}"
+        plan = f"P{one.id} ({clean(one.title)[:_SHOWN]})"
+        match offer:
+            case "approve_plan":
+                left = "findings" in one.facts
+                wanted = ApprovePlan(anyway=left, request=str(uuid.uuid4()))
+                question = f"{row_named(offer).asks.format(what=plan)}{' Its findings are left.' if left else ''}"
+                app.ask(question, lambda legion: legion.approve_plan(one.id, wanted).message)
+            case "reject_plan":
+                app.reject_plan(one.id)
+            case "retry_plan":
+                app.ask(f"Plan {plan} again?", lambda legion: f"{legion.retry_plan(one.id).plan.id} is planned again.")
+            case "drop_plan":
+                app.drop_plan(one.id, plan)
+            case "retry":
+                app.ask(f"Try {about} again?", lambda legion: legion.retry(one.id).message)
+            case "collect":
+                app.collect(one.root)
+            case _:
+                app.act(offer, about, one.id)
 
     def _confirm(self, question: QuestionLine, choice: str) -> None:
         """Names what is answered: the list may have moved since the person looked."""
@@ -168,8 +206,8 @@ class InboxPlace(Place):
         self.legion_app.ask(text, lambda legion: _answer_all(legion, [one.id for one in same], choice))
 
     def action_open_ticket(self, tab: str = "live") -> None:
-        if self.question is not None and self.question.ticket is not None:
-            self.legion_app.open_ticket(self.question.ticket, tab)
+        if self.thing is not None and self.thing.ticket is not None:
+            self.legion_app.open_ticket(self.thing.ticket, tab)
 
     def action_diff(self) -> None:
         self.action_open_ticket("diff")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 
-from legion.client.legion import Legion, row_named
+from legion.client.legion import Legion
 from legion.client.text import plans
 from legion.client.text.rows import Row, clean
 from legion.client.text.terminal import count
@@ -15,13 +15,12 @@ from legion.tui.keys import KeyContext
 from legion.tui.screens.forms import Form
 from legion.tui.screens.host import UiHost
 from legion.tui.screens.list_and_page import ListAndPage
-from legion.tui.screens.prompts import LinePrompt
 from legion.tui.store import of_kinds
 from legion.tui.views.form_fields import PLAN_FIELDS
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
-from legion.wire.plans import ApprovePlan, NewPlan, PlanLine, PlanPage, RejectPlan, SavePlan
+from legion.wire.plans import ApprovePlan, NewPlan, PlanLine, PlanPage, SavePlan
 from legion.wire.ticket_fields import request_of
 
 
@@ -115,19 +114,8 @@ class PlansPlace(ListAndPage[PlanPage]):
         self.legion_app.ask(question, lambda legion: legion.approve_plan(id, wanted).message)
 
     def action_reject(self) -> None:
-        plan = self.plan
-        if plan is None:
-            return
-        id, draft = plans.number_of(plan), f"plan.{plan.id}"
-
-        def given(why: str | None) -> None:
-            if why:
-                self.legion_app.send(
-                    lambda legion: f"{legion.reject_plan(id, RejectPlan(why=why)).plan.id} goes back to its planner.",
-                    then=lambda: self.legion_app.drafts.put(draft, ""),
-                )
-
-        self.app.push_screen(LinePrompt(f"What should be different in {plan.id}", draft=draft), given)
+        if self.plan is not None:
+            self.legion_app.reject_plan(plans.number_of(self.plan))
 
     def action_retry_plan(self) -> None:
         if self.plan is not None:
@@ -135,12 +123,8 @@ class PlansPlace(ListAndPage[PlanPage]):
             self.legion_app.send(lambda legion: f"{legion.retry_plan(id).plan.id} is planned again.")
 
     def action_drop_plan(self) -> None:
-        plan = self.plan
-        if plan is not None:
-            self.legion_app.ask(
-                row_named("drop_plan").asks.format(what=f"{plan.id} ({clean(plan.goal)[:200]})"),
-                lambda legion: f"{legion.drop_plan(plans.number_of(plan)).plan.id} is dropped.",
-            )
+        if self.plan is not None:
+            self.legion_app.drop_plan(plans.number_of(self.plan), f"{self.plan.id} ({clean(self.plan.goal)[:200]})")
 
     def action_edit(self) -> None:
         if self.plan is not None:

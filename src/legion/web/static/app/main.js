@@ -16,7 +16,7 @@ import {
   store,
   stored,
   subscribe,
-  waits,
+  waiting,
 } from "./state.js";
 import { Asked, Toasts } from "./parts.js";
 import { Help, helping, here, route } from "./keys.js";
@@ -124,8 +124,8 @@ function View({ view, open, args }) {
 }
 
 function Frame({ open, children }) {
-  const badges = { inbox: waits.value.questions, plans: waits.value.plans };
-  const all = badges.inbox + badges.plans + waits.value.failed.length;
+  const all = waiting.value.length;
+  const badges = { inbox: all, plans: waiting.value.filter((one) => one.kind === "plan").length };
   useEffect(() => {
     document.title = all ? `(${all}) Legion` : "Legion";
   }, [all]);

@@ -10,12 +10,7 @@ export const board = signal(/** @type {any} */ (null));
 export const boardAt = signal(0);
 export const questions = signal(/** @type {any[]} */ ([]));
 export const inboxRead = signal(false); // Without it, no question is known, and none may wait.
-// What only the person can settle. A failed ticket that asks is a question.
-export const waits = computed(() => ({
-  questions: questions.value.length,
-  plans: board.value?.plans ?? 0,
-  failed: (board.value?.tickets ?? []).filter((one) => one.state === "failed" && !one.question),
-}));
+export const waiting = signal(/** @type {any[]} */ ([])); // All that only the person can settle, in order.
 export const outdated = signal("");
 export const project = signal(stored("project", ""));
 export const toasts = signal(/** @type {any[]} */ ([]));
@@ -157,8 +152,9 @@ const readBoard = paced(async () => {
     boardRead = true;
     boardAt.value = Date.now();
     questions.value = inbox.questions;
+    waiting.value = inbox.waiting;
     inboxRead.value = true;
-    store("last", { board: status, questions: inbox.questions, at: boardAt.value });
+    store("last", { board: status, inbox, at: boardAt.value });
   } catch (error) {
     if (error.status === 404 && project.value) choose("");
     else if (error.status >= 400 && error.status !== 401) toast(error.message, "error");
@@ -205,8 +201,9 @@ export async function start() {
   if (last) {
     board.value = last.board;
     boardAt.value = last.at;
-    questions.value = last.questions ?? [];
-    inboxRead.value = Boolean(last.questions);
+    questions.value = last.inbox?.questions ?? [];
+    waiting.value = last.inbox?.waiting ?? [];
+    inboxRead.value = Boolean(last.inbox);
   }
   // Both at once: the board is what the first view waits for.
   await enter(readBoard());

@@ -1,10 +1,10 @@
-// Questions that wait for the person, with buttons for a thumb.
+// All that waits for the person, most urgent first, with buttons for a thumb.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib.js";
 import { useDraft } from "../writing.js";
-import { act, inboxRead, mayAct, questions, reread, toast, useRead } from "../state.js";
-import { Act, Empty, Facts, TicketLink, confirmed, useNow } from "../parts.js";
+import { act, inboxRead, mayAct, questions, reread, toast, useRead, waiting } from "../state.js";
+import { Act, Acts, Empty, Facts, Line, Output, TicketLink, confirmed, useNow } from "../parts.js";
 import { post } from "../api.js";
-import { ago, clock, until } from "../format.js";
+import { ago, clock, plural, until } from "../format.js";
 import { Prose } from "../prose.js";
 
 const POSITIVE = new Set(["yes", "approve", "land", "more", "retry"]);
@@ -17,13 +17,14 @@ let movedAt = 0; // When a question came or went, and the others changed their p
 
 export function Inbox() {
   useNow(5);
-  const waiting = questions.value;
+  const things = waiting.value;
+  const asked = new Map(questions.value.map((one) => [one.id, one]));
   const shown = useRef(null);
   useLayoutEffect(() => {
-    const ids = waiting.map((one) => one.id).join();
+    const ids = things.map((one) => one.kind + one.id).join();
     if (shown.current !== null && shown.current !== ids) movedAt = Date.now();
     shown.current = ids;
-  }, [waiting]);
+  }, [things]);
   const none = inboxRead.value ? "Nothing waits for you." : "Not read yet: what waits for you is not known.";
   const toAll = ([kind, same]) => {
     const ask = `Answer ${same.length} questions with ${same[0].choices[0]}?`;
@@ -31,10 +32,71 @@ export function Inbox() {
     return html`<p key=${kind}><${Act} keys="A" ask=${ask} run=${() => answerAll(same)}>${words}</${Act}></p>`;
   };
   return html`<section class="inbox">
-    ${!waiting.length && html`<${Empty}>${none} <a href="#/board">Back to the board</a></${Empty}>`}
-    ${alike(waiting).map(toAll)}${waiting.map((one) => html`<${Question} one=${one} key=${one.id} glance />`)}
+    ${!things.length && html`<${Empty}>${none} <a href="#/board">Back to the board</a></${Empty}>`}
+    ${alike(questions.value).map(toAll)}
+    ${things.map((one) =>
+      one.kind === "question"
+        ? html`<${Question} one=${asked.get(one.id)} key=${one.id} holds=${one.holds_up} glance />`
+        : html`<${Thing} one=${one} key=${one.kind + one.id + one.root} />`,
+    )}
     <${Answered} />
   </section>`;
+}
+
+const Holds = ({ up }) => up > 1 && html`<span class="flag bad">holds up ${plural(up, "ticket")}</span>`;
+
+// What decides each: the operation that the daemon offers, its button, and what is asked before.
+const actsOf = ({ id, root, title, facts }) => {
+  const [plan, ticket] = [`/v1/plans/${id}`, `/v1/tickets/${id}`];
+  const anyway = Boolean(facts.findings);
+  const dispatched = `Approve P${id}${anyway ? " with its findings left" : ""}? Its tickets are dispatched at once.`;
+  return [
+    {
+      offer: "approve_plan",
+      words: "Approve",
+      kind: "primary",
+      keys: "y",
+      ask: dispatched,
+      at: `${plan}/approve`,
+      body: { anyway },
+    },
+    { offer: "retry_plan", words: "Plan again", kind: "primary", keys: "y", at: `${plan}/retry` },
+    { offer: "drop_plan", words: "Drop", ask: "Drop it? Approved tickets stay.", at: `${plan}/drop` },
+    { offer: "retry", words: "Try again", kind: "primary", keys: "y r", ask: "Try it again?", at: `${ticket}/retry` },
+    { offer: "drop", words: "Remove", keys: "n", ask: "Remove it from the board?", at: `${ticket}/drop` },
+    {
+      offer: "collect",
+      words: "Collect",
+      kind: "primary",
+      keys: "y",
+      ask: `Bring what landed into ${title} of your repository?`,
+      at: "/v1/project/collect",
+      body: { cwd: root },
+    },
+  ];
+};
+
+// Anything but a question.
+function Thing({ one }) {
+  const at = { plan: `#/plan/${one.id}`, failed: `#/ticket/${one.id}` }[one.kind];
+  const name = { plan: `P${one.id} `, failed: `#${one.id} ` }[one.kind] ?? "";
+  const { output, ...facts } = one.facts;
+  const reject = async (why) => (await post(`/v1/plans/${one.id}/reject`, { why }, { waits: true }), reread());
+  return html`<article class="question" tabindex="-1" data-what=${`${name}${one.title}: ${one.words}`}>
+    <header>
+      <span class="flag ${one.kind === "failed" ? "bad" : ""}">${one.kind}</span>
+      ${at ? html`<a data-keys="o" href=${at}>${name}${one.title}</a>` : html`<b>${one.project}</b>`}
+      ${at && html`<span class="age">${ago(one.since)} ago</span>`}<${Holds} up=${one.holds_up} />
+    </header>
+    <${Prose} className="text" text=${one.words} /><${Facts} of=${facts} />
+    ${output && html`<${Output} of=${output} label="End of what the check said" />`}
+    <${Acts} of=${actsOf(one)} offers=${one.offers}>
+      ${
+        one.offers.includes("reject_plan") &&
+        html`<${Line} label="What should be different?" verb="Send it back" to=${name} keys="n" send=${reject} />`
+      }
+    </${Acts}>
+  </article>`;
 }
 
 // Kinds of which several questions have the same first choice.
@@ -80,7 +142,7 @@ function secondThought(choice, why, rule) {
   return choice === "back" && !why.trim() ? "Send it back without a word about what is wrong?" : "";
 }
 
-export function Question({ one, glance = false }) {
+export function Question({ one, glance = false, holds = 0 }) {
   const [why, setWhy, sent] = useDraft(`why ${one.id}`);
   const [busy, setBusy] = useState(false);
   const box = useRef(null);
@@ -110,6 +172,7 @@ export function Question({ one, glance = false }) {
       <span class="flag">${one.kind}</span>
       ${one.ticket && html`<a data-keys="o" href=${`#/ticket/${one.ticket}`}>#${one.ticket} ${one.title}</a>`}
       ${from && html`<span>from ${from}</span>`}<span class="age">${ago(one.asked_at)} ago</span>
+      <${Holds} up=${holds} />
     </header>
     <${Prose} className="text" text=${one.words} /><${Facts} of=${one.facts} />
     ${glance && one.ticket && WITH_CHANGE.has(one.kind) && html`<${Glance} ticket=${one.ticket} />`}

@@ -1,7 +1,7 @@
 // What to do next, in one place on top of the board: questions, changes to collect, trust.
 import { html } from "../lib.js";
 import { Act, Step } from "../parts.js";
-import { board, questions, waits } from "../state.js";
+import { board, waiting } from "../state.js";
 import { post } from "../api.js";
 import { plural } from "../format.js";
 
@@ -14,28 +14,14 @@ export function NextSteps({ status }) {
   </div>`;
 }
 
-// Where of all shown questions only some are in the project that is looked at.
-function elsewhere() {
-  const here = board.value?.project?.name;
-  const others = here ? questions.value.filter((one) => one.project && one.project !== here).length : 0;
-  return others ? ` (${others === questions.value.length ? "all" : others} in other projects)` : "";
-}
-
-// What only the person can settle, each a link to where.
+// What only the person can settle, in one list.
 function Waits() {
-  const { questions: asked, plans, failed } = waits.value;
-  const where = elsewhere();
-  /** @type {[number, string, string, string?][]} */
-  const steps = [
-    [asked, `question${where}`, "#/inbox", `questions${where}`],
-    [plans, "plan to decide", "#/plans", "plans to decide"],
-    [failed.length, "failed ticket", `#/ticket/${failed[0]?.id}`],
-  ];
-  const all = steps.filter(([count]) => count > 0);
-  const link = ([count, one, place, many = ""]) => html`<a key=${one} href=${place}>
-    ${plural(count, one, many || undefined)}
-  </a>`;
-  return all.length > 0 && html`<p class="step needs">Waits for you: ${all.map(link)}</p>`;
+  const here = board.value?.project?.name;
+  const all = waiting.value.length;
+  const others = here ? waiting.value.filter((one) => one.project && one.project !== here).length : 0;
+  const where = others ? ` (${others === all ? "all" : others} in other projects)` : "";
+  const words = `${plural(all, "thing")} ${all === 1 ? "waits" : "wait"} for you${where}`;
+  return all > 0 && html`<p class="step needs"><a href="#/inbox">${words}</a></p>`;
 }
 
 const Todo = ({ when, kind, text, children }) =>
