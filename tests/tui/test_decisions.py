@@ -7,6 +7,7 @@ import pytest
 from legion.domain.questions import QuestionKind
 from legion.tui.screens.prompts import Choice, YesNo
 from legion.wire.tickets import Acted
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.tui.driving import Shown, drive, opened
 from tests.tui.test_places import fill
@@ -79,7 +80,8 @@ def test_a_key_that_costs_work_asks_and_a_yes_in_the_middle_of_typing_is_none(bo
     drive(work)
 
 
-def test_a_choice_takes_no_number_that_was_typed_before_it_could_be_read(board: Board):
+@attack(Attacker.AGENT, Door.KEYS)
+def test_a_choice_is_no_answer_before_it_was_asked_about_whatever_is_typed_into_it(board: Board):
     prepared(board)
 
     async def work() -> None:
@@ -87,9 +89,14 @@ def test_a_choice_takes_no_number_that_was_typed_before_it_could_be_read(board: 
             await ui.shows("May it fetch 3?")
             await ui.type_at_once("e", "1")
             await ui.until(lambda: isinstance(ui.app.screen, Choice), "the choices")
+            for key in ("1", "1", *"test is my sync", "space", "enter"):
+                await ui.until(lambda: ui.is_read)
+                assert isinstance(ui.app.screen, Choice), key
+                await ui.press(key)
+            await asked(ui)
             assert "answer" not in board.callers.asked
             await ui.until(lambda: ui.is_read)
-            await ui.press("1")
+            await ui.press("y")
             await ui.until(lambda: "answer" in board.callers.asked)
 
     drive(work)

@@ -160,14 +160,10 @@ class InboxPlace(Place):
             return
 
         def chosen(choice: str | None) -> None:
-            if choice is None:
-                return
-            if choice == _RULE:
-                self._confirm_rule(question)
-            elif choice in _WITH_A_REASON:
+            if choice in _WITH_A_REASON:
                 self._in_words(question, choice)
-            else:
-                self._send(question, choice)
+            elif choice is not None:
+                self._confirm(question, choice)
 
         self.app.push_screen(Choice(clean(question.words)[:_SHOWN], [(one, one) for one in question.choices]), chosen)
 

@@ -146,7 +146,7 @@ class LinePrompt(ModalScreen[str | None]):
 
 
 class Choice(DecisionScreen[str | None]):
-    """One of several, by arrow keys, Enter or its number."""
+    """One of several, selected by arrow keys or its number, and chosen by Enter."""
 
     BINDINGS = [("escape,q", "leave", "leave")]
     DEFAULT_CSS = """
@@ -183,8 +183,8 @@ class Choice(DecisionScreen[str | None]):
 
     def on_key(self, event: object) -> None:
         character = getattr(event, "character", None) or ""
-        if character.isdigit() and 1 <= int(character) <= len(self._choices) and self.is_answered:
-            self.dismiss(self._choices[int(character) - 1][0])
+        if character.isdecimal() and 1 <= int(character) <= len(self._choices):
+            self.query_one(TextBox).select(self._choices[int(character) - 1][0])
 
     def action_leave(self) -> None:
         self.dismiss(None)
