@@ -17,6 +17,7 @@ from legion.git.person.branches import offer
 from legion.git.person.collect import collect
 from legion.git.trees import setup_changes
 from legion.git.trees.check_trees import CheckTrees
+from legion.git.trees.snapshots import look
 from legion.git.trees.staged_files import passes_a_filter_by, tried
 from legion.git.trees.tree import Tree
 from legion.git.trees.worktrees import Worktrees
@@ -167,6 +168,15 @@ def test_a_look_at_open_work_keeps_plain_text_out_of_its_store(filtered: Grounds
     change = OpenChange(id=1, base=filtered.target, tree=live(filtered.hub, agent.path))
     looked = Prediction(filtered.hub, tmp_path / "prediction")
     assert looked.tree(change) == filtered.save().tree
+
+
+def test_no_index_is_kept_that_a_filter_could_have_written(filtered: Grounds, tmp_path: Path):
+    agent = filtered.agent()
+    agent.write("new.txt", "x\n")
+    index = tmp_path / "look/index"
+    with look(live(filtered.hub, agent.path), index, parent=filtered.target):
+        pass
+    assert not index.exists()
 
 
 @pytest.mark.skipif(shutil.which("git-lfs") is None, reason="git-lfs is not installed")
