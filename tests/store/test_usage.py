@@ -10,6 +10,7 @@ from legion.domain.scheduling.usage import ProviderLimit, Spending, Usage
 from legion.store.database.transactions import Store
 from legion.store.work import runs, usage
 from tests.store.making import add_ticket, migrate_with_data
+from tests.support.attacks import Attacker, Door, attack
 
 DAY = "2026-01-02"
 SOME = Usage(requests=2, failed=1, unpriced=1, input=10, output=20, cache_read=30, cache_write=40, usd=0.5, seconds=1.5)
@@ -46,6 +47,15 @@ def test_a_ticket_costs_what_all_its_runs_cost(store, project, run):
         assert usage.of_project(tx, project.id) == usage.of_project(tx, None) == SOME + SOME + SOME
         assert usage.of_project(tx, project.id + 1) == Usage(), "another project spent nothing"
         assert usage.of_runs(tx, [stranger, 999]) == {stranger: SOME}
+
+
+@attack(Attacker.AGENT, Door.MONEY)
+def test_what_an_agents_tickets_spend_is_the_agents_too(store, project, run):
+    with store.write() as tx:
+        its = runs.start(tx, add_ticket(tx, project.id, dispatcher="a-manager").id, 1).id
+        usage.add(tx, [spent(run), spent(its), spent(its, model="small")])
+    with store.read() as tx:
+        assert {name: (one.own, one.given) for name, one in usage.by_agents(tx).items()} == {"a-manager": (0.0, 1.0)}
 
 
 def test_the_place_in_a_ledger_moves_with_what_was_read(store):
