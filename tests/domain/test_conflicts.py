@@ -19,6 +19,7 @@ from legion.domain.landing.conflicts import (
     claims_of,
     compare,
     coupled,
+    may_be_brought,
     ordered,
     overlapping,
     score,
@@ -26,6 +27,7 @@ from legion.domain.landing.conflicts import (
 from legion.domain.review.path_patterns import matches, meet
 from legion.domain.scheduling.decide import BoardSnapshot, ProjectView, decide
 from legion.domain.scheduling.job_places import StartJob
+from legion.domain.tickets.evidence import Bound
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Change, State, Ticket
 
@@ -195,6 +197,8 @@ def test_what_waits_says_for_whom_and_why_and_a_person_may_say_no():
     assert coupled([alone], [one], [one], claims) == {}
     proven = replace(one, state=State.LANDING, change=Change(base="b", commit="c"), claims=("a.py::f",))
     assert coupled([two], [proven], [proven], claims)[2].stacks
+    assert not coupled([two], [proven], [proven], claims, None, {2: 1})[2].stacks, "that one brings its work"
+    assert coupled([two], [proven], [proven], claims, None, {2: 3})[2].stacks
     third = coupled([two, ticket(3)], [proven], [proven], {**claims, 3: claims[1]})[3]
     assert (third.behind, third.stacks) == ((1, 2), False), "one at a time"
     assert not coupled([replace(two, base="b")], [proven], [proven], claims)[2].stacks, "its worktree is there"
@@ -206,3 +210,26 @@ def test_a_proposed_change_claims_what_it_touches_and_no_more():
     working = replace(ticket(1), claims=("a.py::g",))
     assert claims_of(working, guess) == {"a.py::f", "a.py::g"}
     assert claims_of(replace(working, change=Change(base="b", commit="c")), guess) == {"a.py::g"}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "proofs", "bound", "undoes", "landed", "near", "waited"),
+    [*product((0, 1), ((), ("p",)), (True, False), (None, 3), (0, 1, 2), ("no", "claim", "file"), (False, True))],
+)
+def test_proofs_are_tried_before_the_first_attempt_only_where_what_landed_may_have_brought_the_work(
+    attempt: int, proofs: tuple[str, ...], bound: bool, undoes: int | None, landed: int, near: str, waited: bool
+):
+    spec = TicketSpec(
+        title="t",
+        text="",
+        proofs=proofs,
+        criteria="it holds",
+        bound=(Bound(criterion=0, by="p"),) if bound else (),
+        undoes=undoes,
+        files=("src/*.py",) if near == "file" else ("docs/**",),
+    )
+    mine = frozenset({"src/a.py::A" if near == "claim" else "b.py::B"})
+    others = [replace(ticket(8 + number), claims=("src/a.py::A.f",) * number) for number in range(landed)]
+    told = may_be_brought(replace(ticket(1), spec=spec, attempt=attempt), mine, others, waited=waited)
+    could = attempt == 0 and bool(proofs) and bound and undoes is None
+    assert told == (could and landed > 0 and (waited or (landed == 2 and near != "no")))

@@ -336,3 +336,12 @@ def test_a_ticket_that_was_sent_back_never_waits_for_one_that_lands_after_it(
     ]
     board = look(first, *chain, project=replace(PROJECT, overlap=overlap), guesses={1: claims})
     assert run(1) in decide(board, 0.0).commands
+
+
+def test_a_ticket_whose_proofs_run_first_starts_after_that_and_keeps_its_place():
+    names = {1: frozenset({"a.py::f"}), 2: frozenset({"a.py::f"})}
+    trying = look(ticket(1), ticket(2), ticket(3), guesses=names, jobs=frozenset({(JobKind.CHECK, 1)}))
+    decision = decide(trying, 0.0)
+    assert decision.commands == (run(3),), "the second one waits for the first"
+    assert decision.held[1].why == "its proofs run first: another ticket may have brought it"
+    assert decide(replace(trying, jobs=frozenset()), 0.0).commands == (run(1), run(3))

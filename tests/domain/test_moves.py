@@ -48,7 +48,7 @@ from legion.domain.tickets.ticket import (
 # Written from the design, not from the code: who may go where, by which step.
 WITH_AGENT = {
     "draft": "Submit>queued Stop>stopped",
-    "queued": "Start>working Recheck>checking Park>parked Fail>failed Stop>stopped Rewind>queued",
+    "queued": "Start>working AlreadyThere>landing Recheck>checking Park>parked Fail>failed Stop>stopped Rewind>queued",
     "working": "StartPointUsed>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed "
     "Stop>stopped "
     "Rewind>queued",

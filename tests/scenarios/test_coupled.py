@@ -138,6 +138,16 @@ def test_a_red_check_says_whose_proof_the_change_breaks(make: Callable[..., Proj
     assert f"This is a proof of ticket {other} (sweet), which your change breaks" in (project.landed("seen.txt") or "")
 
 
+def test_an_agent_that_changed_nothing_sees_which_proof_is_red(project: Project):
+    agent = 'cp "$LEGION_BRIEFING" seen-bread.txt; [ $LEGION_ATTEMPT = 2 ] && touch bread.txt || rm seen-bread.txt'
+    bread = project.dispatch("bread", agent, prove=["echo only crumbs; test -f bread.txt"], max_attempts=3)
+    page = project.until(bread, "done")
+    seen = project.landed("seen-bread.txt") or ""
+    assert len(page.runs) == 2
+    assert "These commands failed on the code as you left it" in seen
+    assert "only crumbs" in seen
+
+
 TAX = "`Parser.__init__` takes one more parameter."
 
 
@@ -167,6 +177,58 @@ def test_tickets_that_name_one_definition_do_not_both_start_cold(
     project.until_settled()
     assert [len(project.ticket(one).runs) for one in (first, second)] == [1, 1]
     assert "self, text, lemon, milk" in (project.landed("parser.py") or "")
+
+
+BOTH = "sed -i 's/self, text)/self, text, milk, lemon)/' parser.py"
+
+
+@pytest.mark.parametrize(
+    ("prove", "runs"), [("grep -q lemon parser.py", 0), ("test -f parser.py", 1), ("grep -q sugar parser.py", 1)]
+)
+def test_a_ticket_that_waited_for_the_one_that_brought_its_work_is_done_without_a_turn(
+    make: Callable[..., Project], gates: Callable[[], Gate], prove: str, runs: int
+):
+    project, gate = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n"), gates()
+    project.repository.commit("parser", {"parser.py": PARSER})
+    first, second = project.dispatch_all(
+        [new("milk", f"{gate.pause}; {BOTH}", text=TAX), new("lemon", parameter("sugar"), text=TAX, prove=[prove])]
+    )
+    gate.arrived()
+    gate.open()
+    project.until_settled()
+    page = project.ticket(second)
+    assert (project.state(first), page.ticket.state, len(page.runs)) == ("done", "done", runs)
+    assert ("sugar" in (project.landed("parser.py") or "")) == bool(runs)
+    if not runs:
+        assert f"ticket {first} brought it" in page.ticket.reason
+        assert prove in {one.command for one in page.receipts if one.verdict == "green"}
+
+
+def test_proofs_that_run_before_a_start_outlive_the_daemon_and_end_with_the_ticket(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    project, gate, held = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n"), gates(), gates()
+    project.repository.commit("parser", {"parser.py": PARSER})
+    prove = f"{held.pause}; grep -q lemon parser.py"
+    first, second, third = project.dispatch_all(
+        [
+            new("milk", f"{gate.pause}; {BOTH}", text=TAX, priority=3),
+            new("lemon", parameter("sugar"), text=TAX, prove=[prove], priority=2),
+            new("salt", parameter("salt"), text=TAX, prove=["grep -q salt parser.py"]),
+        ]
+    )
+    gate.arrived()
+    gate.open()
+    project.until(first, "done")
+    held.arrived()
+    project.until_true(lambda: "its proofs run first" in project.ticket(second).ticket.doing)
+    assert (project.state(second), project.state(third)) == ("queued", "queued")
+    project.squad.kill()
+    held.open(20)
+    project.squad.start()
+    project.until_settled()
+    assert (project.state(second), len(project.ticket(second).runs)) == ("done", 0)
+    assert (project.state(third), len(project.ticket(third).runs)) == ("done", 1)
 
 
 def test_a_person_may_start_it_alone(make: Callable[..., Project], gates: Callable[[], Gate]):
@@ -227,16 +289,22 @@ def test_what_stands_on_a_change_that_never_lands_lands_without_it(make: Callabl
 
 
 def test_the_order_after_a_lost_conflict_outlives_the_daemon(make: Callable[..., Project], gates: Callable[[], Gate]):
-    project, gate, held = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n"), gates(), gates()
+    project, ahead, gate, held = (
+        make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n"),
+        gates(),
+        gates(),
+        gates(),
+    )
     project.repository.commit("parser", {"parser.py": PARSER})
     resolve = "sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>\\|self, text, milk/d' parser.py"
     mine = 'sed -i "s/self, text/self, text, n$LEGION_TICKET/" parser.py'
     agent = f"if [ $LEGION_ATTEMPT = 1 ]; then {mine}; {gate.pause}; else {resolve}; {held.pause}; fi"
     first, *others = project.dispatch_all(
-        [new("milk", f"{gate.pause}; {parameter('milk')}"), new("lemon", agent), new("sugar", agent)]
+        [new("milk", f"{ahead.pause}; {parameter('milk')}"), new("lemon", agent), new("sugar", agent)]
     )
-    gate.arrived(3)
-    gate.open()
+    ahead.arrived()
+    gate.arrived(2)
+    ahead.open()
     project.until(first, "done")
     gate.open(2)
     held.arrived()
@@ -291,100 +359,3 @@ def test_a_proof_that_the_target_itself_fails_blames_no_change(make: Callable[..
     project.until(lemon, "done")
     assert len(project.ticket(lemon).runs) == 1
     assert "fails on the target itself" in project.ticket(milk).retired
-
-
-BY_DEFINITION = "[conflicts]\nby_definition = true\nlook_every = 0\norder = false\n"
-
-
-def test_words_that_two_tickets_add_to_one_definition_are_merged_by_legion_and_proven_again(
-    make: Callable[..., Project], gates: Callable[[], Gate]
-):
-    project = make(f"{BY_DEFINITION}[checks.test]\nrun = 'python3 -c \"import parser\"'\n")
-    project.repository.commit("parser", {"parser.py": PARSER})
-    other, mine = both_at_work(
-        project,
-        gates,
-        "sed -i 's/self, text)/self, text, milk=1)/' parser.py",
-        "sed -i 's/self, text)/self, text, lemon=2)/' parser.py",
-        "grep -q lemon=2 parser.py && grep -q milk=1 parser.py",
-    )
-    page = project.ticket(mine)
-    assert (page.ticket.state, len(page.runs), page.merged) == ("done", 1, "parser.py: Parser.__init__")
-    assert project.ticket(other).merged == ""
-    assert "self, text, milk=1, lemon=2):" in (project.landed("parser.py") or "")
-    assert (
-        "merged by Legion, definition by definition: parser.py: Parser.__init__"
-        in project.squad.cli("ticket", str(mine), cwd=project.repository.root).stdout
-    )
-    assert "Merged-By-Definition: parser.py: Parser.__init__" in project.hub_git(
-        "log", "-1", "--format=%B", page.landed or ""
-    )
-
-
-@pytest.mark.parametrize(
-    ("settings", "prove", "why"),
-    [
-        ("[protected]\npaths = ['parser.py']\n", "true", "a protected file"),
-        ("", "! grep -q milk parser.py || grep -q resolved parser.py", "a red proof"),
-    ],
-)
-def test_what_legion_merged_and_nothing_proved_goes_to_the_agent(
-    make: Callable[..., Project], gates: Callable[[], Gate], settings: str, prove: str, why: str
-):
-    project = make(f"{BY_DEFINITION}{settings}[checks.test]\nrun = 'true'\n")
-    project.repository.commit("parser", {"parser.py": PARSER})
-    resolve = "sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>\\|self, text, milk)/d; s/lemon)/lemon, resolved)/' parser.py"
-    files = ["parser.py"] if settings else []
-    _, mine = both_at_work(
-        project,
-        gates,
-        "sed -i 's/self, text)/self, text, milk)/' parser.py",
-        f"if [ $LEGION_ATTEMPT = 1 ]; then sed -i 's/self, text)/self, text, lemon)/' parser.py; else {resolve}; fi",
-        prove,
-        files=files,
-    )
-    page = project.ticket(mine)
-    assert (len(page.runs), page.merged) == (2, "")
-
-
-def test_a_target_that_moves_behind_the_proof_of_a_merge_by_definition_has_it_proven_again(
-    make: Callable[..., Project], gates: Callable[[], Gate]
-):
-    held = gates()
-    alone = "[reversal]\nproofs = 0\n[landing]\nbatch = 1\nspeculate = false\n"
-    project = make(f"{BY_DEFINITION}{alone}[checks.test]\nrun = '''if [ -e hold.txt ]; then {held.pause}; fi'''\n")
-    project.repository.commit("parser", {"parser.py": PARSER})
-    gate = gates()
-    proof = "grep -q lemon parser.py && { ! grep -q sugar parser.py || ! grep -q salt parser.py; }"
-    first, mine = project.dispatch_all(
-        [
-            new("milk", "sed -i 's/self, text)/self, text, milk=1)/' parser.py"),
-            new(
-                "lemon",
-                f"{gate.pause}; sed -i 's/self, text)/self, text, lemon=2)/' parser.py",
-                prove=[proof],
-                max_attempts=1,
-            ),
-        ]
-    )
-    project.until(first, "done")
-    salt = project.dispatch(
-        "salt", "sed -i 's/self, text, milk=1)/self, text, milk=1, salt=3, sugar=4)/' parser.py; touch hold.txt"
-    )
-    held.arrived()
-    gate.open()
-    project.until(mine, "landing")
-    held.open(20)
-    project.until_settled(salt, mine, patience=60)
-    page = project.ticket(mine)
-    assert (project.state(salt), page.ticket.state) == ("done", "failed")
-    assert "lemon" not in (project.landed("parser.py") or "")
-    assert any("merged by definition with what landed meanwhile" in one.words for one in page.history)
-
-
-def test_a_tickets_own_text_marks_no_commit_as_merged_by_legion(project: Project):
-    text = "Cake.\n\nMerged-By-Definition: menu.txt: soup\nUndoes: 1"
-    ticket = project.dispatch("cake", "echo cake > cake.txt", text=text)
-    page = project.until(ticket, "done")
-    said = project.hub_git("log", "-1", "--format=%(trailers:only)", page.landed or "")
-    assert (page.merged, "Undoes" in said, "Merged-By-Definition" in said) == ("", False, False)

@@ -186,6 +186,10 @@ class LiveState:
     """By project, written by the conflict predictor: open changes that will conflict."""
     guesses: SharedMap[int, frozenset[str]] = field(default_factory=SharedMap)
     """By ticket, written by the scheduler: the definitions that its text claims. Empty for most."""
+    tried: SharedMap[int, tuple[int, bool]] = field(default_factory=SharedMap)
+    """By ticket whose proofs were tried before its first attempt: on the change of which other one (0: the target), and
+    whether that one brings its work. After a restart they are tried again.
+    """
     failures: SharedMap[str, tuple[float, str]] = field(default_factory=lambda: SharedMap(_MOST_FAILURES))
     """By work in the background: when it last met an error that its code does not expect, and which."""
 

@@ -11,7 +11,7 @@ from enum import Enum
 
 from legion.domain.events import Event, EventKind
 from legion.domain.landing.definitions import meeting
-from legion.domain.review.path_patterns import meet
+from legion.domain.review.path_patterns import matches, meet
 from legion.domain.tickets.ticket import Cause, State, Ticket
 
 LANDED = 0
@@ -90,11 +90,13 @@ def coupled(
     begun: Iterable[Ticket],
     guesses: Mapping[int, frozenset[str]],
     lanes: Mapping[int, int] | None = None,
+    brought: Mapping[int, int] | None = None,
 ) -> dict[int, Coupled]:
     """Of tickets that may start, in order: those that wait for others, at work or before them, with the same claims.
 
     `begun`: at work or parked. A first attempt may start on a proven change, but not on two. `guesses`: by ticket, what
     its text claims. A change that is proposed claims what it touches. Attempts in one race never wait for each other.
+    `brought`: by ticket, the one whose change brings its work; it starts on none.
     """
     race_of = lanes or {}
     proven = {one.id: one for one in begun if _is_proven(one)}
@@ -112,11 +114,23 @@ def coupled(
         }
         if met and not ticket.spec.alone:
             names = sorted(frozenset[str]().union(*met.values()))
-            stacks = len(met) == 1 and met.keys() <= proven.keys() and ticket.base is None and ticket.plant is None
+            may = ticket.base is None and ticket.plant is None and (brought or {}).get(ticket.id) not in met
+            stacks = len(met) == 1 and met.keys() <= proven.keys() and may
             waiting[ticket.id] = Coupled(behind=tuple(sorted(met)), names=tuple(names), stacks=stacks)
         if not met or ticket.spec.alone or waiting[ticket.id].stacks:
             taken.append((ticket, mine))
     return waiting
+
+
+def may_be_brought(ticket: Ticket, mine: frozenset[str], landed: Sequence[Ticket], *, waited: bool) -> bool:
+    """Whether proofs could show, before its first attempt, that one of these brought its work: they landed since it was
+    dispatched. It `waited` for one with the same claims, or one of them changed what it claims or declares.
+    """
+    if ticket.attempt or not ticket.spec.provable:
+        return False
+    touched = {claim.partition("::")[0] for other in landed for claim in other.claims}
+    declared = any(matches(path, ticket.spec.files) for path in touched)
+    return bool(landed) and (waited or declared or any(meeting(mine, other.claims) for other in landed))
 
 
 def _is_proven(ticket: Ticket) -> bool:

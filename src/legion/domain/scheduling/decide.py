@@ -38,6 +38,7 @@ _PROJECT_LIMITED = (JobKind.RUN, JobKind.REVIEW)
 """Jobs that count against `parallel` of their project."""
 _NOT_WITH_HOLDER = (State.CHECKING, State.REVIEWING)
 """States in which Legion works on a claimed ticket, not the standing agent that claimed it."""
+_TRIED = HoldReason(rule=Rule.ALREADY_THERE, why="its proofs run first: another ticket may have brought it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,8 @@ class BoardSnapshot:
     agents: tuple[AgentView, ...] = ()
     plans: tuple[PlanView, ...] = ()
     guesses: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    brought: Mapping[int, int] = field(default_factory=dict)
+    """By ticket whose proofs pass on the proven change of another: that one. It does not start on it."""
     lanes: Mapping[int, int] = field(default_factory=dict)
     """Tickets that are attempts in a race without a winner, and their race."""
     racing: frozenset[int] = frozenset()
@@ -372,9 +375,11 @@ class _ProjectWork:
         at_work = [ticket for ticket in begun if ticket.state in AT_WORK]
         ready = self._apart(ready, at_work, begun)
         check, run = JobKind.CHECK, JobKind.RUN
+        self.held |= {one.id: _TRIED for one in ready if (check, one.id) in self._snapshot.jobs}
         return deque(
             (ticket.moved_at, check if ticket.spec.checkpoint else run, ticket.id, ticket.version)
             for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes)
+            if ticket.id not in self.held
         )
 
     def _lands_after_a_queued_one(self, ticket: Ticket) -> bool:
@@ -387,9 +392,9 @@ class _ProjectWork:
 
     def _apart(self, ready: list[Ticket], at_work: list[Ticket], begun: list[Ticket]) -> list[Ticket]:
         """Without those that wait for another's work on the same definition."""
-        if not self._snapshot.guesses and not any(ticket.lost for ticket in ready):
+        if not (of := self._snapshot).guesses and not any(ticket.lost for ticket in ready):
             return ready
-        waiting = coupled(ready, at_work, begun, self._snapshot.guesses, self._snapshot.lanes)
+        waiting = coupled(ready, at_work, begun, of.guesses, of.lanes, of.brought)
         self.behind |= {id: one.behind[0] for id, one in waiting.items() if one.stacks}
         self.held |= {
             id: HoldReason(rule=Rule.OVERLAP_WAITS, why=f"{one.why}; `legion edit {id} --alone` starts it now")

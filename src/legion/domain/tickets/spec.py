@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from legion.domain.agents.agent import Planning
-from legion.domain.tickets.evidence import Bound
+from legion.domain.tickets.evidence import Bound, unproven
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +69,11 @@ class TicketSpec:
     """It starts while others change the same definition."""
     on: tuple[str, ...] = ()
     """Labels that the machine of its agents must have."""
+
+    @property
+    def provable(self) -> bool:
+        """Whether commands alone can show that its work is there: each criterion has one."""
+        return bool(self.proofs) and not unproven(self.criteria, self.bound) and self.undoes is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ Two rules hold this file together:
     draft -> queued -> working -> checking -> reviewing -> landing -> done
                ^          |           |           |           |
                +----------+-----------+-----------+-----------+   TryAgain: next attempt, with feedback
-    AlreadyThere leads from checking to landing, with an empty change, and Recheck back from there.
+    AlreadyThere leads from queued or checking to landing, with an empty change, and Recheck back from there.
     Park and Unpark lead aside and back; Fail and Stop end; Retry brings both ends back to queued.
 
 A checkpoint has no agent: it goes queued -> checking -> done by Inspect and Confirm.
@@ -347,7 +347,7 @@ MOVES: dict[tuple[State, type[Step]], State] = {
     (_S.WORKING, StartPointUsed): _S.WORKING,
     (_S.WORKING, Propose): _S.CHECKING,
     (_S.CHECKING, Prove): _S.LANDING,
-    (_S.CHECKING, AlreadyThere): _S.LANDING,
+    **{(state, AlreadyThere): _S.LANDING for state in (_S.QUEUED, _S.CHECKING)},
     **{(state, Recheck): _S.CHECKING for state in (_S.QUEUED, _S.LANDING)},
     (_S.CHECKING, AskReview): _S.REVIEWING,
     (_S.CHECKING, Confirm): _S.DONE,

@@ -138,8 +138,12 @@ def unfinished(operation: str, remedy: str) -> str:
     )
 
 
-def checks_failed(receipts: Sequence[Receipt], *, landed: bool = False, owners: Sequence[Ticket] = ()) -> str:
-    where = "the landed code" if landed else "your change, together with what has landed meanwhile"
+def checks_failed(
+    receipts: Sequence[Receipt],
+    *,
+    where: str = "your change, together with what has landed meanwhile",
+    owners: Sequence[Ticket] = (),
+) -> str:
     parts = [f"These commands failed on {where}:"]
     for receipt in receipts:
         if receipt.held_out:

@@ -17,21 +17,23 @@ from pathlib import Path
 from legion.config.sections.evidence import Acceptance, AcceptanceNetwork
 from legion.domain.checks import HELD_OUT, Check
 from legion.domain.errors import NotFound
+from legion.domain.events import EventKind
 from legion.domain.forge.issues import in_commit
 from legion.domain.landing import definitions
 from legion.domain.landing.queue import BisectProbe
 from legion.domain.review import protected_files
 from legion.domain.review.path_patterns import matches
-from legion.domain.tickets.ticket import Park, ParkReason, Ticket
+from legion.domain.tickets.ticket import AlreadyThere, Change, Park, ParkReason, Ticket
+from legion.git.hub.objects import write_commit
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.board import Board
 from legion.jobs.checks import execution
 from legion.jobs.checks.execution import WantedCheck
-from legion.jobs.trees import ProjectContext
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.save import AUTHOR
-from legion.store import session_restarts
+from legion.store import events, session_restarts
 from legion.store.board import receipts, tickets
 
 
@@ -228,3 +230,37 @@ def _digest(one: Acceptance) -> str:
                 facts_text = f"\0{path.relative_to(one.folder)}\0{facts.st_mode}\0{len(content)}\0"
                 digest.update(facts_text.encode("utf-8", "surrogateescape") + content)
     return digest.hexdigest()[:12]
+
+
+# A ticket whose work another one brought: its own proofs were red before that one landed, and are green since.
+#
+# Such a ticket needs no further attempt. Its change becomes an empty one on the target, which lands like any other:
+# with receipts of its proofs on exactly that commit.
+
+
+def may_be_there(context: Trees, project: ProjectContext, ticket: Ticket) -> bool:
+    """Whether proofs could tell: all of its criteria have one, and another ticket landed since it was dispatched."""
+    return proofs_may_tell(project, ticket) and bool(landed_since(context, ticket))
+
+
+def proofs_may_tell(project: ProjectContext, ticket: Ticket) -> bool:
+    settings = project.config
+    return settings.conflicts.already_there and not settings.landing.by_pull_request and ticket.spec.provable
+
+
+def landed_since(context: Trees, ticket: Ticket) -> list[tuple[int, str, str]]:
+    """What landed since it was dispatched, in order: ticket, commit, and the commit before that."""
+    with context.store.read() as tx:
+        told = events.since(tx, ticket.project, EventKind.LANDED, ticket.created_at)
+    rows = [(one.ticket, one.data.get("commit"), one.data.get("before")) for one in told]
+    return [(a, b, c) for a, b, c in rows if a is not None and isinstance(b, str) and isinstance(c, str)]
+
+
+def brought_by(context: Trees, project: ProjectContext, ticket: Ticket, other: int) -> AlreadyThere:
+    target = project.target
+    stamp = AUTHOR.stamp(int(context.clock()))
+    words = f"Already there: brought by ticket {other}"
+    tree = project.hub.tree_of(target)
+    made = write_commit(project.hub, tree=tree, parents=(target,), author=stamp, committer=stamp, message=words)
+    project.hub.keep(f"wip/{ticket.id}/there-{ticket.attempt}", made)
+    return AlreadyThere(Change(base=target, commit=made), f"ticket {other} brought it: its proofs are green since then")

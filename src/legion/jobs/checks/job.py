@@ -13,7 +13,7 @@ from legion.domain.events import EventKind
 from legion.domain.review import diffs
 from legion.domain.review.weakened_tests import RevertHunk, RevertProof, new_tests, revertable_hunks
 from legion.domain.scheduling.decide import Claim
-from legion.domain.tickets.evidence import check_named, unproven
+from legion.domain.tickets.evidence import check_named
 from legion.domain.tickets.ladder import next_try, next_try_after_conflict
 from legion.domain.tickets.spec import StartPoint
 from legion.domain.tickets.ticket import (
@@ -38,7 +38,7 @@ from legion.jobs.board import Board
 from legion.jobs.checks import approvals, candidates, execution, red_checks, reviewers
 from legion.jobs.checks.approvals import ApprovalConcern
 from legion.jobs.checks.candidates import candidate
-from legion.jobs.checks.execution import CheckedCommit
+from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
@@ -72,7 +72,7 @@ def check(context: Context, claim: Claim) -> None:
         ticket = tickets.get(tx, claim.subject)
     project = context.project(ticket.project)
     judged = None
-    if ticket.state is State.CHECKING:
+    if ticket.state in (State.CHECKING, State.QUEUED):
         cancel = CancelToken()
         with contextlib.suppress(Cancelled), cancelling(context, [ticket], cancel):
             judged = _judge(context, project, ticket, cancel)
@@ -85,7 +85,11 @@ def check(context: Context, claim: Claim) -> None:
     crash.reach(Point.CHECK_AFTER_CONCLUDE)
 
 
-def _judge(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> _Judged:
+def _judge(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> _Judged | None:
+    """None for a ticket that has to be worked on first."""
+    if ticket.state is State.QUEUED:
+        there = before_start(context, project, ticket, cancel)
+        return _Judged(step=there) if there is not None else None
     if ticket.spec.checkpoint:
         return _checkpoint(context, project, ticket, cancel)
     about = approvals.concern(context, project, ticket, ticket.change) if ticket.change is not None else None
@@ -220,7 +224,9 @@ def sent_back_for_conflict(
 ) -> TryAgain | Fail:
     named = ", ".join(file.path for file in conflict.files[:3])
     why = f"it conflicts with what landed meanwhile ({named})"
-    report, lost = feedback.both_sides(context, project, ticket, target, conflict, _landed_since(context, ticket))
+    report, lost = feedback.both_sides(
+        context, project, ticket, target, conflict, candidates.landed_since(context, ticket)
+    )
     return next_try_after_conflict(ticket, why, report, StartPoint(base=target, tree=conflict.tree, lost=lost))
 
 
@@ -249,26 +255,14 @@ def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, te
     return next_try(ticket, why, report, ground, Cause.CHECKS)
 
 
-# A ticket whose work another one brought: its own proofs were red before that one landed, and are green since.
-#
-# Such a ticket needs no further attempt. Its change becomes an empty one on the target, which lands like any other:
-# with receipts of its proofs on exactly that commit.
-
-
-def may_be_there(context: Trees, project: ProjectContext, ticket: Ticket) -> bool:
-    """Whether proofs could tell: all of its criteria have one, and another ticket landed since it was dispatched."""
-    spec = ticket.spec
-    settings = project.config
-    if not settings.conflicts.already_there or settings.landing.by_pull_request or spec.undoes is not None:
-        return False
-    return bool(spec.proofs) and not unproven(spec.criteria, spec.bound) and bool(_landed_since(context, ticket))
+# A ticket whose work another one brought (`candidates.py`): its proofs decide.
 
 
 def already_there(
     context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken
 ) -> AlreadyThere | None:
     """The step of a ticket whose proofs say so. Raises Cancelled."""
-    if not may_be_there(context, project, ticket):
+    if not candidates.may_be_there(context, project, ticket):
         return None
     target = project.target
     wanted = execution.proofs(ticket.id, ticket.spec.proofs)
@@ -276,15 +270,11 @@ def already_there(
         return None
 
     def passes(commit: str) -> bool:
-        """Without a receipt: it says nothing about this ticket's change."""
-        return all(
-            execution.try_out(context, project, commit, one.check, why="already there", cancel=cancel) == 0
-            for one in wanted
-        )
+        return _passes(context, project, commit, wanted, cancel)
 
     # An empty change brought nothing.
     hub = project.hub
-    landed = [one for one in _landed_since(context, ticket) if hub.tree_of(one[1]) != hub.tree_of(one[2])]
+    landed = [one for one in candidates.landed_since(context, ticket) if hub.tree_of(one[1]) != hub.tree_of(one[2])]
     if not landed:
         return None
     low, high = 0, len(landed) - 1
@@ -295,20 +285,43 @@ def already_there(
     # Proofs that were green before it show nothing, or your own commits brought it.
     if passes(before) or (low == len(landed) - 1 and not passes(commit)):
         return None
-    stamp = AUTHOR.stamp(int(context.clock()))
-    words = f"Already there: brought by ticket {other}"
-    tree = project.hub.tree_of(target)
-    made = write_commit(project.hub, tree=tree, parents=(target,), author=stamp, committer=stamp, message=words)
-    project.hub.keep(f"wip/{ticket.id}/there-{ticket.attempt}", made)
-    return AlreadyThere(Change(base=target, commit=made), f"ticket {other} brought it: its proofs are green since then")
+    return candidates.brought_by(context, project, ticket, other)
 
 
-def _landed_since(context: Trees, ticket: Ticket) -> list[tuple[int, str, str]]:
-    """What landed since it was dispatched, in order: ticket, commit, and the commit before that."""
+def before_start(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> AlreadyThere | None:
+    """The step of a ticket without an attempt whose work is there. If it would start on the proven change of another
+    one that brings its work, it waits until that one lands. Raises Cancelled.
+    """
+    behind, _ = context.live.tried.get(ticket.id) or (0, False)
+    if not behind:
+        return already_there(context, project, ticket, cancel)
     with context.store.read() as tx:
-        told = events.since(tx, ticket.project, EventKind.LANDED, ticket.created_at)
-    rows = [(one.ticket, one.data.get("commit"), one.data.get("before")) for one in told]
-    return [(a, b, c) for a, b, c in rows if a is not None and isinstance(b, str) and isinstance(c, str)]
+        change = tickets.get(tx, behind).change
+    wanted = execution.proofs(ticket.id, ticket.spec.proofs)
+    if change is None or not candidates.proofs_may_tell(project, ticket):
+        return None
+    green = execution.test_unless_cancelled(context, project, change.commit, wanted, cancel).green
+    if green and not _passes(context, project, change.base, wanted, cancel):
+        context.live.tried.update({ticket.id: (behind, True)})
+    return None
+
+
+def _passes(
+    context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
+) -> bool:
+    """Without a receipt: it says nothing about a change."""
+    runs = (
+        execution.try_out(context, project, commit, one.check, why="already there", cancel=cancel) for one in wanted
+    )
+    return all(code == 0 for code in runs)
+
+
+def red_proofs(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> tuple[Receipt, ...]:
+    """Of a ticket whose agent left the code as it was. Raises Cancelled."""
+    wanted = execution.proofs(ticket.id, ticket.spec.proofs)
+    if not wanted or ticket.base is None:
+        return ()
+    return execution.test_unless_cancelled(context, project, ticket.base, wanted, cancel).red
 
 
 # Proof by reversal of one change: runs its proofs on the code without it, and without each of its hunks.

@@ -71,6 +71,7 @@ def _sentence(context: Board, receipt: Receipt) -> str:
 # Creates a ticket that fixes a red checkpoint. The checkpoint, and all that comes after it, waits for that ticket.
 
 _LONGEST_TITLE = 80
+_LANDED = "the landed code"
 
 
 def instead(
@@ -113,7 +114,7 @@ def _spec(
     failing = [receipt.label for receipt in red]
     return TicketSpec(
         title=f"Fix what checkpoint {checkpoint.id} found: {spec.title[:_LONGEST_TITLE]}",
-        text=f"The landed code fails a checkpoint. Fix the code.\n\n{feedback.checks_failed(red, landed=True)}",
+        text=f"The landed code fails a checkpoint. Fix the code.\n\n{feedback.checks_failed(red, where=_LANDED)}",
         context=_context(tx, checkpoint),
         criteria="\n".join(f"{label} passes" for label in failing),
         proofs=own,

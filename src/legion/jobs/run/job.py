@@ -6,6 +6,7 @@ outlives the daemon: after a crash the next generation of this job finds it livi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from legion.domain.tickets.ticket import (
     State,
     Step,
     Ticket,
+    TryAgain,
 )
 from legion.git.core.errors import TreeNotMade
 from legion.git.core.history import with_trailers
@@ -44,6 +46,7 @@ from legion.jobs.attempts import escalation, feedback
 from legion.jobs.board import Board
 from legion.jobs.checks import job
 from legion.jobs.checks.candidates import trailers
+from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
 from legion.jobs.landing.reverted import before, reverse
 from legion.jobs.machine_runs import executor
@@ -54,7 +57,7 @@ from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints, RunEnd, finish, was_wheel
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
-from legion.jobs.workspace.command import CancelToken
+from legion.jobs.workspace.command import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR, Saved, branch_name, work_subject, worktree_name
 from legion.runner import launch
 from legion.runner.launch import FreshRun
@@ -164,11 +167,29 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket, this_run: 
         step = replace(step, claims=feedback.claims_of(context, project, ticket, step.change))
         then = job.next_step_without_checks(context, project, ticket, step.change)
     elif made.outcome is Outcome.FINISHED and not decided and saved.tree == project.hub.tree_of(ticket.base or ""):
-        then = job.already_there(context, project, ticket, CancelToken()) or then
-        step = Propose(then.change) if isinstance(then, AlreadyThere) else step
+        step, there = _after_no_change(context, project, ticket, step)
+        then = there or then
     end = RunEnd(outcome=made.outcome, detail=made.detail, notes=_left_out(saved), saved=saved.commit)
     held = this_run.id if was_wheel(context, this_run) else None
     return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=ticket.plant)
+
+
+def _after_no_change(
+    context: Context, project: ProjectContext, ticket: Ticket, step: Step
+) -> tuple[Step, AlreadyThere | None]:
+    """Its proofs decide: another ticket brought its work, or the next attempt sees the red ones."""
+    with context.store.read() as tx:
+        now = tickets.get(tx, ticket.id)
+    cancel = CancelToken()
+    with contextlib.suppress(Cancelled), cancelling(context, [now], cancel):
+        if (there := job.already_there(context, project, ticket, cancel)) is not None:
+            return Propose(there.change), there
+        if isinstance(step, TryAgain | Fail) and (red := job.red_proofs(context, project, ticket, cancel)):
+            return replace(step, feedback=f"{step.feedback}\n\n{feedback.checks_failed(red, where=_UNTOUCHED)}"), None
+    return step, None
+
+
+_UNTOUCHED = "the code as you left it"
 
 
 def _judge_submitted(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> _Verdict:

@@ -19,6 +19,7 @@ from pathlib import Path
 from legion.config.files.project import ProjectConfig
 from legion.domain.errors import BadInput, LegionError, StateConflict
 from legion.domain.events import EventKind
+from legion.domain.landing.conflicts import claims_of, may_be_brought
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.scheduling.admission import AdmissionState
@@ -44,11 +45,11 @@ from legion.jobs.supervise import questions
 from legion.jobs.trees import settings_of
 from legion.jobs.turn.claimed_tickets import hand_back
 from legion.jobs.turn.job import begin, serve
-from legion.store import snapshot
+from legion.store import events, snapshot
 from legion.store.board import goals, projects, tickets
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents
-from legion.store.work import claims
+from legion.store.work import claims, takeovers
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -118,6 +119,8 @@ class Scheduler:
         self._budget_asker = throttle.BudgetAsker(context)
         self._guesses = Guesses(context)
         self._behind: Mapping[int, int] = {}
+        self._waited: set[int] = set()
+        """Tickets that waited for another with the same claims."""
         self._loop = threading.Thread(target=self._keep_deciding, name="scheduler", daemon=True)
 
     def start(self) -> None:
@@ -182,6 +185,8 @@ class Scheduler:
         decision = decide(snapshot, now)
         self._state.holds.replace(decision.held)
         self._behind = decision.behind
+        ordered = (Rule.OVERLAP_WAITS,)
+        self._waited |= {one for one, hold in decision.held.items() if hold.rule in ordered and isinstance(one, int)}
         self._record_throttles(snapshot.admission)
         self._budget_asker.ask(decision.held)
         started = self.context.start_limit.count
@@ -223,6 +228,7 @@ class Scheduler:
             facts,
             projects=views,
             guesses=guesses,
+            brought={id: other for id, (other, green) in self.context.live.tried.current.items() if green},
             resting=backoffs,
             admission=admission,
             places=found,
@@ -308,6 +314,8 @@ class Scheduler:
                 if kind is JobKind.RUN and self._is_stale(tx, subject):
                     tickets.move(tx, subject, Recheck(), expected_version=version)
                     return None
+                if kind is JobKind.RUN and self._may_be_brought(tx, subject):
+                    return claims.claim(tx, JobKind.CHECK, subject, self.context.machine)
                 if version is not None:
                     self._begin(tx, kind, subject, version, machine)
                 if kind is JobKind.SERVE:
@@ -328,6 +336,20 @@ class Scheduler:
         if ticket.state is not State.QUEUED or ticket.change is None or ticket.interrupted:
             return False
         return ticket.lost and ticket.base != projects.get(tx, ticket.project).target
+
+    def _may_be_brought(self, tx: Transaction, ticket_id: int) -> bool:
+        """Whether its proofs are tried before its agent starts; once a start point, so that it starts at last."""
+        ticket, behind, tried = tickets.get(tx, ticket_id), self._behind.get(ticket_id, 0), self.context.live.tried
+        known = (tried.get(ticket_id) or (None, False))[0] == behind
+        if known or ticket.state is not State.QUEUED or takeovers.of_ticket(tx, ticket_id) is not None:
+            return False
+        since = events.since(tx, ticket.project, EventKind.LANDED, ticket.created_at) if ticket.spec.proofs else ()
+        there = tickets.get_many(tx, {one.ticket for one in since if one.ticket is not None} | {behind} - {0})
+        mine = claims_of(ticket, self.context.live.guesses.current)
+        if not may_be_brought(ticket, mine, there, waited=ticket_id in self._waited):
+            return False
+        tried.update({ticket_id: (behind, False)})
+        return True
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int, machine: str) -> None:
         """Start a queued ticket. One that has started only gets its job back."""
