@@ -1,6 +1,7 @@
 """Real features at once.
 
 `python -m bench coupled DATA [TASK ...] [agents=8] [seconds=2] [without=NAME,...] [definitions] [kills]`
+`python -m bench coupled DATA disjoint [agents=8] [seconds=2]`: tickets that share nothing, with and without the order
 
 CooperBench's tasks (`bench/coupled_tasks.py`) are played through a real daemon. The agent is scripted and its first
 attempt is the real patch, so what is lost after that is the orchestrator's. Each feature is a ticket that its own tests
@@ -65,6 +66,7 @@ class Options:
     kills: bool = False
     definitions: bool = False
     """Legion merges by definition."""
+    disjoint: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,9 @@ class Played:
 
 def run(folder: Path, report: Report, words: Sequence[str]) -> None:
     data, options, names = _options(words)
+    if options.disjoint:
+        report.value("disjoint tickets: time against no order", _against_no_order(folder, options), "x", aim=1.02)
+        return
     say(_COLUMNS.format(*_HEAD))
     sums: dict[str, list[Played]] = {}
     for task in tasks(data, names):
@@ -127,6 +132,8 @@ def _options(words: Sequence[str]) -> tuple[Path, Options, list[str]]:
             options = replace(options, without=tuple(MECHANISMS) if value == "all" else tuple(value.split(",")))
         elif word == "kills":
             options = replace(options, kills=True)
+        elif word == "disjoint":
+            options = replace(options, disjoint=True)
         elif word == "definitions":
             options = replace(options, definitions=True)
         else:
@@ -155,6 +162,48 @@ def _keep(data: Path, task: Task, options: Options, row: Played) -> None:
     facts = {"task": task.name, "options": asdict(options), **asdict(row)}
     with (data / "results.jsonl").open("a") as file:
         file.write(json.dumps(facts) + "\n")
+
+
+_ROUNDS, _EACH = 4, 3
+"""Plays of each kind, and tickets for each agent in one."""
+
+
+def _against_no_order(folder: Path, options: Options) -> float:
+    """Each ticket names a definition of its own. The fastest plays count: what else the machine does only adds."""
+    with_order: list[float] = []
+    without: list[float] = []
+    for number in range(_ROUNDS):
+        plays = [("", with_order), (MECHANISMS["order"], without)]
+        for off, seconds in plays if number % 2 else plays[::-1]:
+            seconds.append(_disjoint(folder / f"disjoint-{number}-{len(off)}", options, off))
+            say(f"{off or 'order = true'}: {seconds[-1]:.2f} s")
+    return min(with_order) / min(without)
+
+
+def _disjoint(folder: Path, options: Options, off: str) -> float:
+    many = options.agents * _EACH
+    files = {f"part{n}.py": f"def part{n}():\n    return 0\n" for n in range(many)}
+    settings = f"[checks.test]\nrun = 'true'\n[agents]\nparallel = {options.agents}\n[conflicts]\n{off}\n"
+    folder.mkdir(parents=True)
+    with squad(folder, launch=PLAIN) as one:
+        repository = Repository(folder / "repo", settings)
+        repository.commit("parts", files)
+        project = one.adopt(repository)
+        wanted = [
+            new(
+                f"part {n}",
+                f"sleep {options.seconds:g}; sed -i s/0/{n + 1}/ part{n}.py",
+                text=f"`part{n}` returns {n + 1}.",
+                prove=[f"grep -q {n + 1} part{n}.py"],
+            )
+            for n in range(many)
+        ]
+        began = time.time()
+        ids = project.dispatch_all(wanted)
+        _wait(project, ids, options)
+        pages = [project.ticket(id) for id in ids]
+        assert {page.ticket.state for page in pages} == {"done"}, project.states()
+        return float(max(page.ticket.moved_at for page in pages) - began)
 
 
 def _played(folder: Path, task: Task, options: Options) -> Played:

@@ -45,8 +45,18 @@ def test_every_shipped_team_is_a_crew():
         "backend_team": ["tech_lead", "engineer"],
         "qa_team": ["qa-advise", "engineer", "qa"],
     }
-    assert set(found.roles) == {"tech_lead", "engineer", "qa", "pm", "architect", "devops", "reviewer"}
+    assert set(found.roles) == {"tech_lead", "engineer", "qa", "pm", "architect", "devops", "reviewer", "resolver"}
     assert found.reader("reviewer").part is RolePart.READ
+
+
+def test_a_team_may_name_who_resolves_and_that_role_writes():
+    write(DefinitionKind.ROLE, "resolver", 'part = "resolve"\nprompt = "Both."\nmodel = "opus"\n')
+    write(DefinitionKind.TEAM, "one", 'roles = ["engineer", "resolver", "qa"]')
+    crew = teams.definitions().crew("one")
+    assert (crew.builder.key, [stage.key for stage in crew.readers]) == ("engineer", ["qa"])
+    assert crew.resolver is not None
+    assert (crew.resolver.role.model, crew.resolver.tools) == ("opus", None)
+    assert teams.definitions().crew("solo").resolver is None
 
 
 def test_every_shipped_role_builds_a_team_of_its_part():
@@ -69,7 +79,7 @@ def test_the_persons_file_replaces_a_shipped_one_whole_and_a_repositorys_replace
     [
         ('part = "read"\nprompt = 3', "line 2, `prompt` must be a text that is not empty, not 3."),
         ('part = "read"\n\nprompt = " "', "line 3, `prompt` must be a text that is not empty"),
-        ('part = "paint"\nprompt = "x"', 'line 1, `part` must be "advise", "build" or "read", not "paint".'),
+        ('part = "paint"\nprompt = "x"', 'line 1, `part` must be "advise", "build", "read" or "resolve", not "paint".'),
         ('prompt = "x"', "qa.toml lacks `part`, which must be"),
         (READER + "tools = []", "line 3, `tools` must be a list of names of tools that is not empty"),
         (READER + 'tools = ["Read", "Bash(rm *)"]', 'line 3, `tools` has "Bash(rm *)", which is no name of a tool.'),

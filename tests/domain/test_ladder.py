@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from legion.domain.tickets import ladder
-from legion.domain.tickets.ladder import next_try
+from legion.domain.tickets.ladder import failed_resolutions, next_try
 from legion.domain.tickets.spec import TicketSpec
-from legion.domain.tickets.ticket import Fail, Retry, Start, State, Ticket, TryAgain, move
+from legion.domain.tickets.ticket import Cause, Fail, Retry, Start, State, Ticket, TryAgain, move
 
 MODELS = ("haiku", "sonnet", "opus")
 
@@ -132,3 +133,17 @@ def test_the_ladder_may_lead_to_another_program():
         "gpt-5",
         "the next program of the ladder: codex gpt-5",
     )
+
+
+@pytest.mark.parametrize("causes", [[*one] for many in range(5) for one in product(Cause, repeat=many)])
+def test_resolutions_that_did_not_land_are_counted_until_a_review_and_on_where_a_neutral_hand_works(
+    causes: list[Cause],
+):
+    """Told a second time: from the first conflict on; a review starts anew, unless a neutral hand is at work."""
+    since = None
+    for number, cause in enumerate(causes):
+        if cause is Cause.REVIEW and (since is None or number - since <= 2):
+            since = None
+        elif cause is Cause.CONFLICT and since is None:
+            since = number
+    assert failed_resolutions(causes) == (0 if since is None else len(causes) - since - 1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @dataclass(kw_only=True)
 class RoleLine(DefinitionLine):
     part: str
-    """`advise`, `build` or `read`; empty where its file makes no sense."""
+    """`advise`, `build`, `read` or `resolve`; empty where its file makes no sense."""
     tools: list[str] | None
     """Null: all that the person's settings give."""
     model: str

@@ -173,7 +173,7 @@ class StageLine:
     role: str
     """Its name in runs."""
     part: str
-    """`advise`, `build` or `read`."""
+    """`advise`, `build`, `read` or `resolve`."""
     model: str
     """Empty: as the person's settings say."""
     runs: list[int]

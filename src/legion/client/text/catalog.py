@@ -16,7 +16,7 @@ from legion.wire.ticket_pages import AdviceLine, CrewLine, StageLine
 
 ENDED = "ended "
 """In front of the keys of sessions that ended."""
-PARTS = {"advise": "advises", "build": "builds", "read": "reads"}
+PARTS = {"advise": "advises", "build": "builds", "read": "reads", "resolve": "resolves"}
 _BROKEN = "cannot be used, see below"
 _SHORT = 5
 """Lines of an advice, unless everything is asked for."""

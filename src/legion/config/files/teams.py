@@ -19,6 +19,7 @@ from legion.config.base.source import SettingsText, line_of, read
 from legion.config.files.project import hash_of
 from legion.config.sections.machine import machine_labels
 from legion.domain.agents.teams import (
+    MAKES,
     READING,
     ROUNDS,
     Crew,
@@ -112,7 +113,7 @@ def _one_line(value: str) -> bool:
 @dataclass(frozen=True, kw_only=True)
 class RoleFile:
     part: RolePart = choice(
-        REQUIRED, RolePart, help="What it does: advise before the work, build, or review the change."
+        REQUIRED, RolePart, help="What it does: advise before the work, build, review the change, or resolve conflicts."
     )
     prompt: str = setting(
         REQUIRED, allowed="a text that is not empty", help="Who it is and what it looks at.", read=_prompt
@@ -334,7 +335,7 @@ def _narrowed(role: Role, under: Role | None, source: SettingsText) -> Role:
 
 def _may(part: RolePart, under: Role | None) -> frozenset[str] | None:
     """The tools that a repository may give; None: all that the person's settings leave."""
-    standard = None if part is RolePart.BUILD else READING
+    standard = None if part in MAKES else READING
     if under is None or under.tools is None:
         return standard
     return under.tools

@@ -18,6 +18,8 @@ from legion.domain.errors import BadInput, NotAllowed, NotFound
 
 SOLO = "solo"
 """The team of a ticket that names none."""
+RESOLVER = "resolver"
+"""The role that resolves in a team which has none with that part."""
 REVIEWER = "reviewer"
 """The role that a project's policy adds after a team's own reviewers."""
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
@@ -36,6 +38,12 @@ class RolePart(Enum):
     """Makes the change."""
     READ = "read"
     """Reviews the change and gives a verdict."""
+    RESOLVE = "resolve"
+    """Makes the change after two attempts could not resolve a conflict."""
+
+
+MAKES = (RolePart.BUILD, RolePart.RESOLVE)
+"""The parts that write."""
 
 
 class Origin(Enum):
@@ -94,7 +102,7 @@ class TeamStage:
     @property
     def tools(self) -> frozenset[str] | None:
         """The only tools of its agent; None: all that the person's settings give."""
-        if self.role.tools is not None or self.part is RolePart.BUILD:
+        if self.role.tools is not None or self.part in MAKES:
             return self.role.tools
         return READING
 
@@ -114,6 +122,10 @@ class Crew:
     @property
     def builder(self) -> TeamStage:
         return next(stage for stage in self.stages if stage.part is RolePart.BUILD)
+
+    @property
+    def resolver(self) -> TeamStage | None:
+        return next((stage for stage in self.stages if stage.part is RolePart.RESOLVE), None)
 
     @property
     def readers(self) -> tuple[TeamStage, ...]:
@@ -215,6 +227,8 @@ def _stage(entry: str, team: Team, roles: Mapping[str, Role]) -> TeamStage:
 
 def _order_fault(stages: tuple[TeamStage, ...]) -> str | None:
     builders = [stage for stage in stages if stage.part is RolePart.BUILD]
+    if len([stage for stage in stages if stage.part is RolePart.RESOLVE]) > 1:
+        return "has more than one role that resolves"
     if len(builders) != 1:
         who = ", ".join(stage.role.name for stage in builders) or "none"
         return f"must have exactly one role that builds, and {who} does"
@@ -224,6 +238,8 @@ def _order_fault(stages: tuple[TeamStage, ...]) -> str | None:
             return f"has {stage.role.name} advise after the work is done"
         if stage.part is RolePart.READ and place < at:
             return f"has {stage.role.name} read a change before there is one"
+        if stage.part is RolePart.RESOLVE and place < at:
+            return f"has {stage.role.name} resolve before there is a change"
     keys = [stage.key for stage in stages]
     twice = next((key for key in keys if keys.count(key) > 1), None)
     return f"has {twice} twice" if twice else None

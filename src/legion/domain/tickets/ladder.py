@@ -147,6 +147,25 @@ def next_try_after_conflict(ticket: Ticket, reason: str, feedback: str, ground: 
     return next_try(ticket, reason, feedback, ground, Cause.CONFLICT)
 
 
+RESOLUTIONS = 2
+"""Failed resolutions after which a neutral hand takes over."""
+
+
+def failed_resolutions(causes: Iterable[Cause]) -> int:
+    """How many attempts in a row did not land after a conflict, by why each was sent back. A review ends the count: the
+    change fitted. After enough of them it goes on: who took over stays.
+    """
+    failed: int | None = None
+    for cause in causes:
+        if cause is Cause.REVIEW and (failed or 0) < RESOLUTIONS:
+            failed = None
+        elif failed is not None:
+            failed += 1
+        elif cause is Cause.CONFLICT:
+            failed = 0
+    return failed or 0
+
+
 def tries_of(ticket: Ticket) -> str:
     """How many attempts were made since a person last asked for it."""
     return count(ticket.attempt - ticket.spared, "attempt")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
+from legion.domain.agents.teams import RolePart
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.events import EventKind
 from legion.domain.notes import fitting, format_for_agent
@@ -57,8 +58,10 @@ def choose_program(context: Board, config: ProjectConfig, command: str, driver: 
 
 
 def of_ticket(context: Trees, project: ProjectContext, ticket: Ticket) -> AgentProgram:
-    """The program of its builder."""
-    driver = escalation.driver(context, ticket) or ticket.spec.driver
+    """The program of who makes its change."""
+    role = teams.maker(context, project, ticket)
+    own = role.role.driver if role.part is RolePart.RESOLVE else ""
+    driver = own or escalation.driver(context, ticket) or ticket.spec.driver
     return choose_program(context, project.config, ticket.spec.command, driver)
 
 
@@ -119,8 +122,8 @@ def _input(
     context: Trees, project: ProjectContext, ticket: Ticket, this_run: Run, chosen: AgentProgram, tree: Path | None
 ) -> RunInput:
     """`tree` is None for a run on another machine, where no states of it are recorded."""
-    crew = teams.of_ticket(context, ticket)
-    stage = crew.builder
+    crew, stage = teams.of_ticket(context, ticket), teams.maker(context, project, ticket)
+    own = stage.role.model if stage.part is RolePart.RESOLVE else ""
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
         tried, advice = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
@@ -130,7 +133,7 @@ def _input(
         prompt=briefing(
             ticket, project.config, advice=advice, messages=messages, role=stage.role.prompt, memories=known
         ),
-        model=escalation.model(context, ticket),
+        model=own or escalation.model(context, ticket),
         allowance=model_run.allowance(context, ticket),
         spent=spent,
         provider=stage.role.provider,
@@ -173,7 +176,7 @@ def _with_conversation(
         plan = plan_approvals.of_ticket(tx, ticket.id)
         rewound = rewinds.by_conversation(tx, this_run.conversation)
         origin = adoptions.by_conversation(tx, this_run.conversation)
-    tools = teams.tools(teams.of_ticket(context, ticket).builder, ticket)
+    tools = teams.tools(teams.maker(context, project, ticket), ticket)
     reads = plan is not None and plan.only_reads
     later = resume_prompt(context, project, ticket, this_run)
     if origin is not None and is_first(context, this_run):

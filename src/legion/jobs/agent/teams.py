@@ -8,13 +8,14 @@ from pathlib import Path
 
 from legion.config.files import teams
 from legion.config.files.teams import DefinitionKind, Definitions, DefinitionSource
-from legion.domain.agents.teams import REVIEWER, Advice, Crew, Origin, Role, RolePart, TeamStage, turn_of
+from legion.domain.agents.teams import RESOLVER, REVIEWER, Advice, Crew, Origin, Role, RolePart, TeamStage, turn_of
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.tickets import ladder
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.git.hub.repository import Hub
 from legion.jobs.agent import model_access
+from legion.jobs.attempts import escalation
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext
 from legion.runner.journal import read_journal
@@ -123,12 +124,20 @@ def advice_for_builder(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...
 
 
 def at_turn(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> TeamStage:
-    """The stage that runs next: the first adviser whose advice is missing, else the builder."""
-    if not crew.advisers:
-        return crew.builder
+    """The stage that runs next: the first adviser whose advice is missing, else who makes the change."""
     turn = turn_of(ladder.place(ticket))
-    given = [one.role for one in crews.advice_of(tx, ticket.id) if one.turn == turn]
-    return crew.missing_adviser(given) or crew.builder
+    given = [one.role for one in crews.advice_of(tx, ticket.id) if one.turn == turn] if crew.advisers else []
+    resolver = crew.resolver if escalation.is_neutral(tx, ticket) else None
+    return crew.missing_adviser(given) or resolver or crew.builder
+
+
+def maker(context: Board, project: ProjectContext, ticket: Ticket) -> TeamStage:
+    """Who makes the change: the ticket's builder, or after failed resolutions of a conflict a neutral hand."""
+    crew = of_ticket(context, ticket)
+    with context.store.read() as tx:
+        if not escalation.is_neutral(tx, ticket):
+            return crew.builder
+    return crew.resolver or TeamStage(role=definitions(context, project).role(RESOLVER), part=RolePart.RESOLVE)
 
 
 def messages_to_advisers(context: Board, ticket: Ticket) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from legion.domain.events import EventKind
 from legion.domain.plans.plan import split_of
@@ -11,6 +12,7 @@ from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import ladder
 from legion.domain.tickets.ladder import Rung, next_try, tries_of
 from legion.domain.tickets.ticket import Cause, Fail, Park, ParkReason, Step, Ticket, TryAgain
+from legion.jobs.attempts import feedback
 from legion.jobs.board import Board
 from legion.jobs.trees import settings_of
 from legion.store import events
@@ -48,6 +50,7 @@ def apply_step(context: Board, tx: Transaction, ticket: Ticket, step: Step) -> t
     """Take the step, or the one that escalation puts in its place. Returns the reason and the rule."""
     first, *others = _instead(context, tx, ticket, step)
     rule = rule_of(first) if first is step else Rule.LADDER
+    first = _with_conflict(tx, ticket, first)
     why = tickets.move(tx, ticket.id, first, rule=rule).reason
     for one in others:
         tickets.move(tx, ticket.id, one)
@@ -83,6 +86,18 @@ def _instead(context: Board, tx: Transaction, ticket: Ticket, step: Step) -> tup
     return again, Park(ParkReason.QUESTION, step.reason)
 
 
+def _with_conflict(tx: ReadTransaction, ticket: Ticket, step: Step) -> Step:
+    """A resolution that failed for another reason than a conflict: the next one needs both sides of it still."""
+    if (
+        not isinstance(step, TryAgain)
+        or step.cause is Cause.CONFLICT
+        or Cause.CONFLICT not in (known := causes(tx, ticket))
+    ):
+        return step
+    about = ticket.feedback if known[-1] is Cause.CONFLICT else ticket.feedback.partition(feedback.CONFLICT_BEFORE)[2]
+    return replace(step, feedback=f"{step.feedback}\n\n{feedback.CONFLICT_BEFORE}{about}") if about else step
+
+
 def leave(context: Board, ticket: Ticket, reason: str, feedback: str) -> TryAgain | Fail:
     """Another attempt in this conversation would fail in the same way: the next rung, where there is one."""
     if ticket.spec.climbs and len(rungs(context, ticket)) > 1:
@@ -92,15 +107,31 @@ def leave(context: Board, ticket: Ticket, reason: str, feedback: str) -> TryAgai
 
 def tried(tx: ReadTransaction, ticket: Ticket) -> Sequence[str]:
     """Why each attempt since the last retry failed, for an agent in a new conversation."""
-    if not ticket.spec.climbs or ladder.place(ticket) == 0:
-        return ()
+    if (ticket.spec.climbs and ladder.place(ticket)) or is_neutral(tx, ticket):
+        return [f"attempt {attempt}: {reason[:_LONGEST]}" for attempt, reason, _ in _sent_back(tx, ticket)]
+    return ()
+
+
+def causes(tx: ReadTransaction, ticket: Ticket) -> list[Cause]:
+    """Why each attempt since the last retry was sent back."""
+    return [cause for *_, cause in _sent_back(tx, ticket)]
+
+
+def is_neutral(tx: ReadTransaction, ticket: Ticket, *, begins: bool = False) -> bool:
+    """Whether its attempt is that of a neutral hand (or the first such), which resolves what others could not."""
+    if ticket.spec.command:
+        return False
+    failed = ladder.failed_resolutions(causes(tx, ticket))
+    return failed == ladder.RESOLUTIONS if begins else failed >= ladder.RESOLUTIONS
+
+
+def _sent_back(tx: ReadTransaction, ticket: Ticket) -> list[tuple[int, str, Cause]]:
+    """Attempt, reason and cause."""
+    if ticket.attempt - ticket.spared < 2:
+        return []
     moves = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is EventKind.TICKET_MOVED]
-    back = {facts["attempt"]: str(facts["reason"]) for facts in moves if facts.get("step") == "tryagain"}
-    return [
-        f"attempt {attempt}: {reason[:_LONGEST]}"
-        for attempt, reason in back.items()
-        if isinstance(attempt, int) and attempt > ticket.spared
-    ]
+    back = [facts for facts in moves if facts.get("step") == "tryagain" and int(str(facts["attempt"])) > ticket.spared]
+    return [(int(str(one["attempt"])), str(one["reason"]), Cause(one["cause"])) for one in back]
 
 
 # Proposes several tickets in place of one that failed because it is too large. The person decides about the plan.

@@ -182,6 +182,7 @@ def conflict(
     return _fit("\n\n".join([_CONFLICT, *parts]))
 
 
+CONFLICT_BEFORE = "## The conflict that is to be resolved, as it was when it was met\n\n"
 _MOST_FILES, _MOST_OTHERS = 8, 3
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.config.sections.evidence import Acceptance, AcceptanceNetwork
+from legion.domain.agents.teams import RolePart
 from legion.domain.checks import HELD_OUT, Check
 from legion.domain.errors import NotFound
 from legion.domain.events import EventKind
@@ -23,10 +24,13 @@ from legion.domain.landing import definitions
 from legion.domain.landing.queue import BisectProbe
 from legion.domain.review import protected_files
 from legion.domain.review.path_patterns import matches
-from legion.domain.tickets.ticket import AlreadyThere, Change, Park, ParkReason, Ticket
+from legion.domain.tickets.ladder import next_try_after_conflict
+from legion.domain.tickets.spec import StartPoint
+from legion.domain.tickets.ticket import AlreadyThere, Change, Fail, Park, ParkReason, Ticket, TryAgain
 from legion.git.hub.objects import write_commit
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs.agent import teams
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.board import Board
 from legion.jobs.checks import execution
@@ -125,10 +129,12 @@ def message(ticket: Ticket) -> str:
 
 def trailers(context: Board, project: ProjectContext, ticket: Ticket) -> dict[str, str]:
     """Facts for programs that read a landed commit. Those that do not hold are named, too: no text may claim them."""
+    maker = teams.maker(context, project, ticket)
     return {
         "Ticket": str(ticket.id),
         "Agent": _agent(context, project, ticket),
         "Attempts": str(ticket.attempt),
+        "Resolved-By": maker.role.name if maker.part is RolePart.RESOLVE else "",
         "Undoes": "" if ticket.spec.undoes is None else str(ticket.spec.undoes),
         candidates.MERGED: "",
     }
@@ -264,3 +270,12 @@ def brought_by(context: Trees, project: ProjectContext, ticket: Ticket, other: i
     made = write_commit(project.hub, tree=tree, parents=(target,), author=stamp, committer=stamp, message=words)
     project.hub.keep(f"wip/{ticket.id}/there-{ticket.attempt}", made)
     return AlreadyThere(Change(base=target, commit=made), f"ticket {other} brought it: its proofs are green since then")
+
+
+def sent_back_for_conflict(
+    context: Trees, project: ProjectContext, ticket: Ticket, target: str, conflict: MergeConflict
+) -> TryAgain | Fail:
+    named = ", ".join(file.path for file in conflict.files[:3])
+    why = f"it conflicts with what landed meanwhile ({named})"
+    report, lost = feedback.both_sides(context, project, ticket, target, conflict, landed_since(context, ticket))
+    return next_try_after_conflict(ticket, why, report, StartPoint(base=target, tree=conflict.tree, lost=lost))

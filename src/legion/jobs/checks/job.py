@@ -14,7 +14,7 @@ from legion.domain.review import diffs
 from legion.domain.review.weakened_tests import RevertHunk, RevertProof, new_tests, revertable_hunks
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.evidence import check_named
-from legion.domain.tickets.ladder import next_try, next_try_after_conflict
+from legion.domain.tickets.ladder import next_try
 from legion.domain.tickets.spec import StartPoint
 from legion.domain.tickets.ticket import (
     AlreadyThere,
@@ -186,7 +186,7 @@ def _proofs(context: Context, project: ProjectContext, ticket: Ticket, cancel: C
     merged = candidate(context, project, target, ticket, by_definition=True)
     if isinstance(merged, MergeConflict):
         found = already_there(context, project, ticket, cancel)
-        return found or sent_back_for_conflict(context, project, ticket, target, merged)
+        return found or candidates.sent_back_for_conflict(context, project, ticket, target, merged)
     kept = candidates.kept(context, project, (ticket,), target, merged.commit)
     proofs = (*kept, *execution.proofs(ticket.id, ticket.spec.proofs))
     tested = confirmed(
@@ -219,17 +219,6 @@ def _without_red_on_target(
     )
 
 
-def sent_back_for_conflict(
-    context: Trees, project: ProjectContext, ticket: Ticket, target: str, conflict: MergeConflict
-) -> TryAgain | Fail:
-    named = ", ".join(file.path for file in conflict.files[:3])
-    why = f"it conflicts with what landed meanwhile ({named})"
-    report, lost = feedback.both_sides(
-        context, project, ticket, target, conflict, candidates.landed_since(context, ticket)
-    )
-    return next_try_after_conflict(ticket, why, report, StartPoint(base=target, tree=conflict.tree, lost=lost))
-
-
 def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
     """The next attempt starts from the tree that was red, so that the agent sees the same failure.
 
@@ -253,9 +242,6 @@ def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, te
         why = f"its proof {never[0]}"
         return Fail(why, report, ground, Cause.CHECKS, why=why, asks=True)
     return next_try(ticket, why, report, ground, Cause.CHECKS)
-
-
-# A ticket whose work another one brought (`candidates.py`): its proofs decide.
 
 
 def already_there(

@@ -27,9 +27,9 @@ from legion.jobs import person_hooks
 from legion.jobs.attempts import feedback
 from legion.jobs.board import Board
 from legion.jobs.checks import approvals, execution, trial
-from legion.jobs.checks.candidates import ChainLink, candidate, may_be_there, of_batch, part
+from legion.jobs.checks.candidates import ChainLink, candidate, may_be_there, of_batch, part, sent_back_for_conflict
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
-from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
+from legion.jobs.checks.job import confirmed, refuse_broken
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
 from legion.jobs.landing import gate, target

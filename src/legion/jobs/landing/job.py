@@ -21,9 +21,9 @@ from legion.domain.tickets.ticket import AskReview, Park, ParkReason, State, Sto
 from legion.git.merge.candidates import MergeConflict
 from legion.jobs.board import Board
 from legion.jobs.checks import candidates, trial
-from legion.jobs.checks.candidates import candidate
+from legion.jobs.checks.candidates import candidate, sent_back_for_conflict
 from legion.jobs.checks.execution import CheckedCommit
-from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
+from legion.jobs.checks.job import confirmed, sent_back_for_red
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
 from legion.jobs.landing import gate, speculation, target

@@ -124,7 +124,7 @@ def waiting_entries(
             since=ticket.moved_at,
             lines=lines[ticket.id],
             overtaken=overtaken(ticket.moved_at, newest),
-            lost=conflicts_lost(tx, ticket),
+            lost=escalation.causes(tx, ticket).count(Cause.CONFLICT),
         )
         for ticket in queued
     )
@@ -141,18 +141,6 @@ def lines_changed(context: Trees, project: int, queued: Sequence[Ticket]) -> dic
         context.live.queue.change_sizes.update(new)
         known |= new
     return {ticket: known[change] for ticket, change in changes.items()}
-
-
-def conflicts_lost(tx: ReadTransaction, ticket: Ticket) -> int:
-    """How often it was sent back for a conflict since a person last asked for it."""
-    if ticket.attempt - ticket.spared < 2:
-        return 0
-    moves = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is EventKind.TICKET_MOVED]
-    return sum(
-        1
-        for facts in moves
-        if facts.get("cause") == Cause.CONFLICT.value and int(str(facts["attempt"])) > ticket.spared
-    )
 
 
 def send_back(

@@ -48,14 +48,17 @@ def start(tx: Transaction, ticket: Ticket, machine: str = "") -> Run:
 
     `machine`: where, unless a person is at its side; empty: on the head.
 
-    A ticket that was escalated starts a new conversation in every role.
+    A ticket that was escalated starts a new conversation in every role, and a neutral hand one of its own.
     """
     stage = teams.at_turn(tx, ticket, crews.get(tx, ticket.spec.crew))
     role, part = (stage.key, RolePart.ADVISE) if stage.part is RolePart.ADVISE else ("", RolePart.BUILD)
     before = runs.latest(tx, ticket.id, role)
     here = takeovers.of_ticket(tx, ticket.id) is not None
     this_run = runs.start(tx, ticket.id, ticket.attempt, role=role, part=part, machine="" if here else machine)
-    if ticket.spec.climbs and ladder.begins(ticket) and before is not None and before.attempt < ticket.attempt:
+    fresh = (ticket.spec.climbs and ladder.begins(ticket)) or (
+        not role and escalation.is_neutral(tx, ticket, begins=True)
+    )
+    if fresh and before is not None and before.attempt < ticket.attempt:
         runs.renew_conversation(tx, this_run.id)
     return this_run
 

@@ -40,7 +40,7 @@ from legion.git.core.history import with_trailers
 from legion.git.hub.objects import write_commit
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.git.trees.tree import tree_with_files
-from legion.jobs.agent import plan_approval, spec
+from legion.jobs.agent import plan_approval, spec, teams
 from legion.jobs.agent.preparation import Workplace
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.board import Board
@@ -169,7 +169,9 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket, this_run: 
     elif made.outcome is Outcome.FINISHED and not decided and saved.tree == project.hub.tree_of(ticket.base or ""):
         step, there = _after_no_change(context, project, ticket, step)
         then = there or then
-    end = RunEnd(outcome=made.outcome, detail=made.detail, notes=_left_out(saved), saved=saved.commit)
+    maker = teams.maker(context, project, ticket)
+    by = (f"the role {maker.role.name} resolved, with fresh eyes",) if maker.part is RolePart.RESOLVE else ()
+    end = RunEnd(outcome=made.outcome, detail=made.detail, notes=(*by, *_left_out(saved)), saved=saved.commit)
     held = this_run.id if was_wheel(context, this_run) else None
     return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=ticket.plant)
 

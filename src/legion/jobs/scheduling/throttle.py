@@ -299,13 +299,14 @@ class _AccountResolver:
         spec, crew = ticket.spec, self._crew(ticket)
         stage = teams.at_turn(self._tx, ticket, crew)
         role, advises = stage.role, stage.part is RolePart.ADVISE
+        own = replace(role, driver="", model="") if stage.part is RolePart.BUILD else role
         if spec.driver == STANDING and not advises:
             return None
         return _RunPreview(
             command="" if advises else spec.command,
-            driver=(role.driver if advises else escalation.driver(self._context, ticket)) or spec.driver,
+            driver=own.driver or ("" if advises else escalation.driver(self._context, ticket)) or spec.driver,
             provider=role.provider,
-            model=role.model if advises else escalation.model(self._context, ticket),
+            model=own.model if advises else own.model or escalation.model(self._context, ticket),
             role=role.name,
             team=crew.team,
         )
