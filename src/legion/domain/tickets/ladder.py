@@ -153,7 +153,7 @@ RESOLUTIONS = 2
 
 def failed_resolutions(causes: Iterable[Cause]) -> int:
     """How many attempts in a row did not land after a conflict, by why each was sent back. A review ends the count: the
-    change fitted. After enough of them it goes on: who took over stays.
+    change fitted. After enough of them it continues: who took over stays.
     """
     failed: int | None = None
     for cause in causes:
