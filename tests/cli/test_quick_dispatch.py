@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import socket
 import subprocess
 import sys
@@ -148,6 +150,16 @@ def test_nobody_has_to_read_the_number(board: Board, shell: str):
     ended = subprocess.run(["sh", "-c", shell.format(legion)], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert board.callers.asked == ["dispatch"]
+
+
+def test_in_a_terminal_the_shell_reports_its_variables(board: Board):
+    ours, terminal = pty.openpty()
+    words = [sys.executable, "-m", "legion", "dispatch", "-t", "A", "--command", "true", "x"]
+    ended = subprocess.run(words, stdin=terminal, capture_output=True, text=True, timeout=60, check=False)
+    os.close(ours)
+    os.close(terminal)
+    assert (ended.returncode, ended.stdout) == (0, "Ticket ID: 1\n"), ended.stderr
+    assert "use_shell" in board.callers.asked
 
 
 @pytest.fixture

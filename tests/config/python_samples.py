@@ -89,16 +89,17 @@ PYTHON: dict[str, Sample] = {
         ("setup.py", "setup.cfg"),
         [f"{VENV} -m pytest -q"],
     ),
-    "python with what poetry, hatch and tox alone know": (
+    "python with what poetry, hatch, uv and tox alone know": (
         {
             "pyproject.toml": BUILT
             + '[tool.poetry.group.test.dependencies]\npytest = "^8"\nPyYAML = "*"\n'
-            + '[tool.hatch.envs.test]\ndependencies = ["trio>=0.2", "{root:uri}"]\n',
+            + '[tool.hatch.envs.test]\ndependencies = ["trio>=0.2", "{root:uri}"]\n'
+            + '[tool.uv]\ndev-dependencies = ["freezegun>=1"]\n',
             "tox.ini": "[testenv]\ndeps =\n  pretend\n  -r other.txt\n",
             "tests/test_a.py": "",
         },
         "Python",
-        f"{PIP} -e . pytest PyYAML 'trio>=0.2' pretend",
+        f"{PIP} -e . 'freezegun>=1' pytest PyYAML 'trio>=0.2' pretend",
         ("pyproject.toml",),
         [f"{VENV} -m pytest -q"],
     ),

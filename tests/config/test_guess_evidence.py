@@ -100,7 +100,8 @@ def test_what_a_script_that_is_a_check_runs_is_no_difference_to_ci():
 
 
 def test_what_the_tests_import_and_nothing_installs_is_named():
-    test = "import os\nimport a\nimport pytest\nimport yaml\nimport h2.core\nfrom trustme import CA\n"
+    test = '"""Taken\nfrom the code.\n"""\nimport os\nimport a\nimport pytest\nimport yaml\nimport h2.core\n'
+    test += "from trustme import CA\n"
     settings = 'classifiers = ["Framework :: Trio"]\n[tool.pytest.ini_options]\nfilterwarnings = ["error::trio.Old"]\n'
     settings += '[project.optional-dependencies]\nhttp2 = ["h2>=3"]\nzip = ["brotli"]\n'
     files = {

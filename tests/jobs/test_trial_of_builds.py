@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from legion.domain.review.trial import Sight
+from legion.store.board import questions
 from tests.jobs.test_trial import Make, finding, make, page, sights, tried
 
 __all__ = ["make"]
@@ -56,3 +57,12 @@ def test_no_test_at_all_is_said_with_what_to_write(make: Make, code: int, blind:
     assert "`test` ran no test: name in its `run` where they are" in "\n".join(found.lines)
     assert bool(found.doubts) is blind
     assert not blind or "discover -s FOLDER" in found.remedy("")
+
+
+def test_the_question_about_checks_ends_with_its_project(make: Make):
+    board = make('[checks.test]\nrun = "sh check.sh"\n')
+    tried(board)
+    assert page(board).question is not None
+    board.service.remove_project(board.cwd)
+    with board.store.read() as tx:
+        assert questions.open_ones(tx) == ()

@@ -130,7 +130,7 @@ _TOOLS_THAT_INSTALL = ("poetry", "pdm", "hatch", "uv", "setuptools", "flit", "ry
 _MOST_TESTS = 200
 _DISCOVER = re.compile(r"-m unittest (discover(?: +(?:'[^'\n]*'|[\w.*/=-]+))+)")
 _FOLDER = re.compile(r"[\w./-]+")
-_IMPORT = re.compile(r"^(?:import|from)\s+([a-zA-Z]\w*)", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:import|from)\s+([a-zA-Z]\w*)(?=[\w.]*\s*(?:$|[,;#]|as\s|import\s))", re.MULTILINE)
 _PLAIN_NEED = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?\s*(?:[<>=!~;].*)?")
 """A requirement as pip reads it, without the variables of other tools."""
 _ITSELF = re.compile(r"^[ \t]*(?:-e[ \t]+|--editable[ =][ \t]*)?\.(?:\[[^\]]*\])?[ \t]*(?:#.*)?$", re.MULTILINE)
@@ -308,11 +308,11 @@ def _needs(project: object, extras: Iterable[str]) -> list[str]:
 
 
 def _needs_of_tools(files: Folder) -> list[str]:
-    """What the tests need, where it is written for poetry, pdm, hatch or tox alone."""
+    """What the tests need, where it is written for poetry, pdm, hatch, uv or tox alone."""
     tool = table(files.toml("pyproject.toml").get("tool"))
-    poetry, pdm, hatch = (table(tool.get(name)) for name in ("poetry", "pdm", "hatch"))
+    poetry, pdm, hatch, uv = (table(tool.get(name)) for name in ("poetry", "pdm", "hatch", "uv"))
     groups, envs = table(poetry.get("group")), table(hatch.get("envs"))
-    found = [*table(poetry.get("dev-dependencies"))]
+    found = [*table(poetry.get("dev-dependencies")), *text_list(uv.get("dev-dependencies"))]
     for name in _EXTRAS:
         found += table(table(groups.get(name)).get("dependencies"))
         found += text_list(table(pdm.get("dev-dependencies")).get(name))

@@ -17,6 +17,7 @@ from legion.domain.events import EventKind
 from legion.domain.landing.filter_rules import filter_sentence, refusal
 from legion.domain.plans.plan import dropped
 from legion.domain.projects import ConfigOrigin, Project, acting
+from legion.domain.questions import SettledBy
 from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
@@ -31,7 +32,7 @@ from legion.jobs.board import Board
 from legion.jobs.landing.target import fetch
 from legion.jobs.trees import TRASH, ProjectContext, Trees
 from legion.jobs.workspace import sandbox, shell_variables
-from legion.store.board import goals, projects, tickets
+from legion.store.board import goals, projects, questions, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
 from legion.system import files, safe_files
@@ -230,19 +231,19 @@ def end(context: Trees, record: Project, *, uncollected: bool = False) -> Path:
         live = tickets.live(tx, project=record.id)
         started = [ticket.id for ticket in live if ticket.state is not State.QUEUED]
         started += [run.ticket for run in runs.active(tx) if run.project == record.id and run.ticket is not None]
-        staff = [agent.name for agent in agents.standing(tx) if agent.project == record.id]
-        if staff:
+        if staff := [agent.name for agent in agents.standing(tx) if agent.project == record.id]:
             raise StateConflict(
                 f"The project has standing agents ({', '.join(staff[:5])}): fire them with `legion agents fire` first."
             )
-        planned = [run.plan for run in runs.active(tx) if run.project == record.id and run.plan is not None]
-        if planned:
+        if planned := [run.plan for run in runs.active(tx) if run.project == record.id and run.plan is not None]:
             raise StateConflict(f"A planner works on P{planned[0]}: run `legion plan drop P{planned[0]}` first.")
         if started:
             listed = ", ".join(str(number) for number in sorted(set(started))[:5])
             raise StateConflict(f"Tickets are still running here ({listed}): run `legion stop all` first.")
         for ticket in reversed(board.topological({ticket.id: ticket.spec.after for ticket in live})):
             tickets.drop(tx, ticket)
+        for asked in [one for one in questions.open_ones(tx) if one.project == record.id]:
+            questions.settle(tx, asked.id, asked.fallback, "its project was removed", by=SettledBy.END)
         for plan in goals.of_project(tx, record.id):
             if plan.open:
                 goals.save(tx, plan, dropped(plan))

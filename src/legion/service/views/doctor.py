@@ -342,14 +342,9 @@ def _trial(context: Board, project: ProjectContext) -> list[DoctorFinding]:
     if found.setup_fault and not findings:
         findings = [DoctorFinding(name="setup", ok=False, detail=found.setup_fault, advice=found.remedy)]
     if not findings and found.state == "done":
-        findings = [
-            DoctorFinding(
-                name="the target passes",
-                ok=all(one.ok for one in found.checks),
-                detail="; ".join(found.lines[:-1]),
-                advice=found.remedy if found.sees == "unknown" else "",
-            )
-        ]
+        ok, detail = all(one.ok for one in found.checks), "; ".join(found.lines[:-1])
+        advice = "" if ok else found.remedy
+        findings = [DoctorFinding(name="the target passes", ok=ok, detail=detail, advice=advice)]
     if found.sees == "no" or (found.doubts and not found.trusted):
         advice = "you trust them all the same, and every receipt says so" if found.trusted else found.remedy
         detail = "; ".join(found.doubts)
