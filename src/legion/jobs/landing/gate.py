@@ -57,7 +57,8 @@ def stop_for_person(context: Trees, ticket: Ticket, because: Sequence[Receipt]) 
     scope, watched = reviewers.change_scope(project, ticket, ticket.change), project.config.review.paths
     level = risk_level(scope, watched)
     known = _facts(project, ticket.change, because)
-    known["risk"] = f"{level.value}: {'; '.join(risks(scope, watched)) or 'no rule speaks against it'}"
+    plain = "no rule speaks against it" if level is RiskLevel.LOW else f"it changes {scope.lines} lines"
+    known["risk"] = f"{level.value}: {'; '.join(risks(scope, watched)) or plain}"
     with context.store.write() as tx:
         current = tickets.get(tx, ticket.id)
         if current.version != ticket.version:
