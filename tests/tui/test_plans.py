@@ -67,6 +67,8 @@ def test_a_plan_and_a_failure_are_decided_in_the_inbox_by_two_keys_each(board: B
             await ui.press("enter")
             await ui.until(lambda: board.tickets[4].state is not State.FAILED)
             await ui.shows("Nothing waits for you.")
+            board.put(5, "Late one", "failed")
+            await ui.shows("#5  failed, Late one")
 
     drive(again)
 

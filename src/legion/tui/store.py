@@ -176,7 +176,8 @@ class BoardStore:
         self.graph: Feed[Graph] = self.feed(
             lambda legion: legion.graph(self.project_root), of_kinds("ticket.", "landing.")
         )
-        self.inbox: Feed[Inbox] = self.feed(lambda legion: legion.inbox(), of_kinds("question."))
+        decided = of_kinds("question.", "plan.", "ticket.", "target.", "person.", "project.")
+        self.inbox: Feed[Inbox] = self.feed(lambda legion: legion.inbox(), decided)
         self.agents: Feed[AgentList] = self.feed(
             lambda legion: legion.agents(), of_kinds("agent.", "mail.", "run.", "plan.")
         )
