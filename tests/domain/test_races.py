@@ -14,6 +14,7 @@ from legion.domain.scheduling.races import (
     LaneChoice,
     LaneStanding,
     choices,
+    combination,
     decide,
     is_open,
     share,
@@ -146,3 +147,30 @@ def test_lanes_of_one_race_may_work_on_the_same_files():
     one, two, other = ticket(1, State.LANDING), ticket(2), ticket(3)
     assert ordered([two, other], [one], Overlap.RULE, {1: 9, 2: 9}) == [two]
     assert ordered([two], [one], Overlap.RULE) == []
+
+
+@pytest.mark.parametrize(
+    "diffs", [some for n in range(4) for some in itertools.product(("+one", "+" * 20_000), repeat=n)]
+)
+@pytest.mark.parametrize("proofs", [(), ("own", "other")])
+def test_one_attempt_more_combines_two_or_more_and_has_one_try(diffs: tuple[str, ...], proofs: tuple[str, ...]):
+    spec = TicketSpec(title="t", text="text", context="known", proofs=proofs, max_attempts=5, climbs=True)
+    made = combination(spec, dict(enumerate(diffs, 7)))
+    if len(diffs) < 2:
+        assert made is None
+        return
+    assert made is not None
+    assert (made.text, made.proofs, made.max_attempts, made.climbs) == ("text", proofs, 1, False)
+    assert made.context.startswith("known\n\nSeveral agents")
+    assert all(f"The attempt of ticket {number}" in made.context for number, _ in enumerate(diffs, 7))
+    assert all(f"- `{command}`" in made.context for command in proofs)
+    assert len(made.context) < 40_000
+
+
+@pytest.mark.parametrize("finished", [[*some] for n in (1, 2, 3) for some in itertools.combinations((1, 2, 3), n)])
+@pytest.mark.parametrize("combined", [None, 3])
+def test_the_lane_that_combines_wins_if_it_finishes_whatever_its_size(finished: list[int], combined: int | None):
+    result = decide([lane(number, number * 100) for number in finished], (), combined)
+    assert result.winner == (3 if combined in finished else finished[0])
+    assert result.why is not None
+    assert set(result.why) == set(finished)

@@ -80,6 +80,49 @@ def test_a_race_survives_a_kill_and_lands_one_lane(racers: tuple[Squad, Gate], t
     assert "300 lines" in text
 
 
+@pytest.mark.parametrize("end", ["good", "red", "stopped"])
+def test_a_race_that_combines_lands_its_last_attempt_only_if_it_passes_every_proof(tmp_path: Path, end: str):
+    (tmp_path / "gates").mkdir()
+    gate = Gate(tmp_path / "gates", "last")
+    proof = "test -f left.txt || test -f right.txt"
+    script = tmp_path / "gates" / "racer"
+    last = "echo left > left.txt; echo right > right.txt" if end == "good" else "echo neither > other.txt"
+    script.write_text(
+        f"if grep -q 'attempt of ticket' $LEGION_BRIEFING; then cp $LEGION_BRIEFING seen.txt; {gate.pause}; {last}; "
+        "elif [ $LEGION_TICKET = 1 ]; then echo left > left.txt; else seq 50 > right.txt; fi\n"
+    )
+    settings = f'[sandbox]\nwrite = ["{tmp_path}/gates"]\n[drivers.racer]\nrun = "sh {script}"\n'
+    with squad(tmp_path, settings=settings) as house:
+        project = house.adopt(Repository(tmp_path / "ada"))
+        cwd = Path(project.cwd)
+        project.pause()
+        raced = project.dispatch("raced", driver="racer", prove=[proof])
+        said = house.cli("retry", "race", "N=2", "--combine", str(raced), cwd=cwd)
+        assert said.returncode == 0, said.stderr
+        project.resume()
+        (combined,) = map(int, gate.arrived())
+        if end == "stopped":
+            house.cli("stop", str(combined), cwd=cwd)
+        else:
+            house.kill()
+            house.start()
+            gate.open()
+        project.until_settled()
+        lanes = {lane.ticket: (lane.standing, lane.attempts) for lane in house.client.race_page(raced).lanes}
+        others = {raced: ("lost", 1), raced + 1: ("lost", 1)} if end == "good" else {raced: ("won", 1)}
+        assert len(lanes) == 3
+        assert lanes[combined] == ("won" if end == "good" else "lost", 1)
+        assert others.items() <= lanes.items()
+        assert (project.landed("left.txt"), project.landed("other.txt")) == ("left\n", None)
+        assert (project.landed("right.txt") is not None) == (end == "good")
+        if end != "stopped":
+            told = project.kept(combined, "seen.txt") or ""
+            assert "+left" in told
+            assert f"all that each of them passed:\n\n- `{proof}`" in told
+        assert f"#{combined}" in house.cli("retry", "race", str(raced), cwd=cwd).stdout
+        gate.close()
+
+
 @pytest.mark.parametrize("point", sampled(POINTS, 2), ids=lambda point: point.value)
 def test_a_kill_costs_a_race_nothing_and_its_readers_do_not_know_the_authors(tmp_path: Path, point: Point):
     armed = {"LEGION_CRASH_AT": f"{point.value}#1", "LEGION_CRASH_LOG": str(tmp_path / "points")}

@@ -39,6 +39,12 @@ def test_a_race_makes_equal_lanes_with_a_share_of_the_budget(board: Board):
     assert board.service.race_page(3).lanes == page.lanes
 
 
+def test_a_race_that_combines_keeps_a_share_of_the_budget_for_the_last_lane(board: Board):
+    board.put(1, "Add a form", command="", budget=6.0)
+    page = board.service.race(1, NewRace(count=2, combine=True))
+    assert [lane.budget for lane in page.lanes] == [2.0, 2.0]
+
+
 def test_each_lane_has_its_program_and_model(board: Board):
     board.put(1, command="", model="opus")
     page = board.service.race(1, NewRace(drivers=["claude", "codex"]))

@@ -157,6 +157,8 @@ class NewRace:
     count: int = 0
     drivers: list[str] = field(default_factory=list)
     models: list[str] = field(default_factory=list)
+    combine: bool = False
+    """One attempt more writes a change from the best parts of those that finished."""
 
 
 @dataclass(kw_only=True)

@@ -139,6 +139,7 @@ _COLOURS = {"won": Colour.GREEN, "finished": Colour.GREEN, "running": Colour.YEL
 _EXAMPLE = """\
 legion retry race N=3 12
 legion retry race --drivers claude,codex 12 13
+legion retry race N=3 --combine 12
 legion retry race 12"""
 
 
@@ -146,7 +147,8 @@ legion retry race 12"""
 @click.argument("words", metavar="[N=COUNT] TICKET...", nargs=-1, required=True)
 @click.option("--drivers", default="", metavar="A,B", help="One attempt by each of these programs.")
 @click.option("--models", default="", metavar="A,B", help="One attempt by each of these models.")
-def race(call: CommandCall, words: tuple[str, ...], drivers: str, models: str) -> None:
+@click.option("--combine", is_flag=True, help="One attempt more, from the best parts of all; it must pass every proof.")
+def race(call: CommandCall, words: tuple[str, ...], drivers: str, models: str, combine: bool) -> None:
     """Start several attempts of a ticket at once; the best proven one lands.
 
     Each attempt is a ticket with its own tree and an equal share of the budget. Proofs decide first, then the size of
@@ -157,10 +159,13 @@ def race(call: CommandCall, words: tuple[str, ...], drivers: str, models: str) -
     numbers = [TICKET.convert(word, None, None) for word in words if not _NUMBER.fullmatch(word)]
     if len(counts) > 1 or not numbers:
         raise BadInput("Name one count and at least one ticket: `legion retry race N=3 12`.")
-    wanted = NewRace(count=int(counts[0]) if counts else 0, drivers=_list(drivers), models=_list(models))
+    many = int(counts[0]) if counts else 0
+    wanted = NewRace(count=many, drivers=_list(drivers), models=_list(models), combine=combine)
     starts = bool(wanted.count or wanted.drivers or wanted.models)
     if starts and wanted.count < 2 and not (wanted.drivers or wanted.models):
         raise BadInput("A race needs at least two attempts: pass N=2 or more.")
+    if combine and not starts:
+        raise BadInput("--combine is for a new race: pass N=3, --drivers A,B or --models A,B, too.")
     legion = call.legion()
     for number in numbers:
         _show(call, legion.race(number, wanted) if starts else legion.race_page(number))

@@ -4,19 +4,25 @@ Each attempt is a lane: a ticket of its own, with its own tree, program, model a
 finished when it waits for landing, so its proofs are green. It waits there while another lane may still finish. Then
 the smallest change wins; among changes of about the same size, the one that an independent reader ranks first. Where
 no usable ranking came, the one in which readers found least.
+
+A race that combines has one lane more, once two have finished: it writes a change from the best parts of theirs, and
+wins if it passes every proof that any lane passed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from legion.domain.errors import BadInput
 from legion.domain.text import count
+from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import ENDED, Parked, ParkReason, State
 
 MOST_LANES = 8
+COMBINES = "combines the other attempts"
+_LONGEST_DIFF = 12_000
 COMPARES = "its reader compares all attempts of the race"
 """Why a change is read that needs no review by itself."""
 _WORTH_WAITING = (ParkReason.RESTING, ParkReason.RED_BASELINE)
@@ -55,6 +61,27 @@ class FinishedLane:
     lines: int
     findings: int | None
     """How much an independent reader found in the change; None: none has read it."""
+
+
+def combination(spec: TicketSpec, diffs: Mapping[int, str]) -> TicketSpec | None:
+    """The ticket of one more run, which writes a change from the best parts of these, by ticket; None with fewer than
+    two. All attempts have the same proofs.
+    """
+    if len(diffs) < 2:
+        return None
+    proofs = "\n".join(f"- `{command}`" for command in spec.proofs) or "- the checks of the project"
+    parts = [spec.context, f"{_COMBINE}\n\n{proofs}", *(_described(ticket, diff) for ticket, diff in diffs.items())]
+    return replace(spec, context="\n\n".join(parts).strip(), max_attempts=1, climbs=False)
+
+
+_COMBINE = """\
+Several agents have made this change, each by itself. Write one change from the best parts of theirs, and none of their
+faults. It lands only if it passes all that each of them passed:"""
+
+
+def _described(ticket: int, diff: str) -> str:
+    cut = "\n[... cut ...]" if len(diff) > _LONGEST_DIFF else ""
+    return f"## The attempt of ticket {ticket}\n\n```diff\n{diff[:_LONGEST_DIFF]}{cut}\n```"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +130,16 @@ def is_open(standings: Sequence[LaneStanding]) -> bool:
     return LaneStanding.RUNNING in standings
 
 
-def decide(finished: Sequence[FinishedLane], rankings: Sequence[Mapping[int, int]] = ()) -> RaceResult:
-    """Among lanes that have finished; there is at least one. Each ranking is a reader's: the places of lanes."""
+def decide(
+    finished: Sequence[FinishedLane], rankings: Sequence[Mapping[int, int]] = (), combined: int | None = None
+) -> RaceResult:
+    """Among lanes that have finished; there is at least one. Each ranking is a reader's: the places of lanes.
+    `combined`: the lane that combines the others.
+    """
+    if any(one.ticket == combined for one in finished):
+        lost = f"proven, and ticket {combined} combines it with the others"
+        why = {one.ticket: lost for one in finished} | {combined or 0: "passes every proof that an attempt passed"}
+        return RaceResult(winner=combined, why=why)
     smallest = min(one.lines for one in finished)
     near = [one for one in finished if one.lines <= smallest * _SAME_SIZE + _SAME_LINES]
     order = sorted(near, key=lambda one: (one.lines, one.ticket))

@@ -6,7 +6,7 @@ A change that a failed test blames is tested again alone before it goes back to 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from legion.domain.agents.teams import REVIEWER
@@ -16,7 +16,16 @@ from legion.domain.failure_causes import likely_cause
 from legion.domain.review.verdicts import Severity
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import Claim
-from legion.domain.scheduling.races import COMPARES, FinishedLane, LaneStanding, RaceResult, decide, is_open
+from legion.domain.scheduling.races import (
+    COMPARES,
+    FinishedLane,
+    LaneStanding,
+    RaceResult,
+    combination,
+    decide,
+    is_open,
+)
+from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import AskReview, Park, ParkReason, State, Stop, Ticket
 from legion.git.merge.candidates import MergeConflict
 from legion.jobs.board import Board
@@ -32,6 +41,7 @@ from legion.jobs.landing.queue import MergeQueue, lines_changed, send_back
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.command import Cancelled, CancelToken
+from legion.store import events
 from legion.store.board import projects, races, tickets, verdicts
 from legion.store.board.races import Lane
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -278,13 +288,24 @@ def _is_ready(lanes: Sequence[Lane], live: dict[int, Ticket]) -> bool:
 def _settle(context: Trees, project: int, lanes: Sequence[Lane], live: dict[int, Ticket]) -> None:
     there = races.standings(lanes, live)
     done = [live[id] for id, one in there.items() if one is LaneStanding.FINISHED]
+    if (made := _combination(context, project, lanes, done)) is not None:
+
+        def combine(tx: Transaction) -> None:
+            races.join(tx, lanes, tickets.create(tx, project, made, rule=Rule.RACE).id)
+
+        _go_on(context, project, lanes, live, combine)
+        return
     lines = lines_changed(context, project, done)
     with context.store.read() as tx:
         finished = [FinishedLane(ticket=one.id, lines=lines[one.id], findings=_findings(tx, one)) for one in done]
         rankings = _rankings(tx, done)
-    result = decide(finished, rankings)
-    if result.read_first is not None:
-        _have_read(context, project, lanes, result.read_first, live)
+    result = decide(finished, rankings, races.combined(lanes))
+    if (first := result.read_first) is not None:
+        # One independent reader, of this ticket, ranks the changes of all lanes.
+        def read(tx: Transaction) -> None:
+            tickets.move(tx, first, AskReview((REVIEWER,), COMPARES), rule=Rule.RACE)
+
+        _go_on(context, project, lanes, live, read)
         return
     crash.reach(Point.RACE_BEFORE_DECISION)
     with context.store.write() as tx:
@@ -294,13 +315,27 @@ def _settle(context: Trees, project: int, lanes: Sequence[Lane], live: dict[int,
     crash.reach(Point.RACE_AFTER_DECISION)
 
 
-def _have_read(context: Board, project: int, lanes: Sequence[Lane], ticket: int, live: dict[int, Ticket]) -> None:
-    """One independent reader, of this ticket, ranks the changes of all lanes."""
+def _combination(context: Trees, project: int, lanes: Sequence[Lane], done: Sequence[Ticket]) -> TicketSpec | None:
+    """One more attempt, where the person wants one and there is something to combine."""
+    with context.store.read() as tx:
+        told = [one.data for one in events.of_ticket(tx, lanes[0].origin) if one.kind is EventKind.RACE_STARTED]
+        wanted = any(one.get("race") == lanes[0].race and one.get("combine") for one in told)
+        if not wanted or races.combined(lanes) is not None:
+            return None
+        spec = tickets.get(tx, lanes[0].origin).spec
+    changes = {one.id: one.change for one in done if one.change is not None}
+    return combination(spec, {id: context.hub(project).diff(one.base, one.commit) for id, one in changes.items()})
+
+
+def _go_on(
+    context: Board, project: int, lanes: Sequence[Lane], live: dict[int, Ticket], change: Callable[[Transaction], None]
+) -> None:
+    """Something else has to happen before the decision."""
     crash.reach(Point.RACE_BEFORE_READING)
     with context.store.write() as tx:
         if _moved(tx, project, lanes, live):
             return
-        tickets.move(tx, ticket, AskReview((REVIEWER,), COMPARES), rule=Rule.RACE)
+        change(tx)
     crash.reach(Point.RACE_AFTER_READING)
 
 

@@ -43,9 +43,9 @@ def race(context: Board, ticket_id: int, wanted: NewRace) -> RacePage:
         _refuse_started(tx, ticket)
         if ticket.ended:
             ticket = tickets.move(tx, ticket_id, Retry(), rule=Rule.PERSON)
-        numbers = _create(tx, ticket, lanes)
+        numbers = _create(tx, ticket, lanes, combine=wanted.combine)
         labels = [lane.label for lane in lanes]
-        races.create(tx, ticket.project, list(zip(numbers, labels, strict=True)))
+        races.create(tx, ticket.project, list(zip(numbers, labels, strict=True)), combine=wanted.combine)
     crash.reach(Point.RACE_AFTER_START)
     return replace(page(context, ticket_id), notes=notes)
 
@@ -86,9 +86,9 @@ def _line(tx: ReadTransaction, lane: Lane) -> LaneLine:
     )
 
 
-def _create(tx: Transaction, ticket: Ticket, lanes: Sequence[LaneChoice]) -> list[int]:
+def _create(tx: Transaction, ticket: Ticket, lanes: Sequence[LaneChoice], *, combine: bool) -> list[int]:
     """The tickets of the lanes; the first is the ticket itself."""
-    budget = share(ticket.spec.budget, len(lanes))
+    budget = share(ticket.spec.budget, len(lanes) + combine)
     first, *others = lanes
     driver, model = first.driver or ticket.spec.driver, first.model or ticket.spec.model
     tickets.change_program(tx, ticket.id, driver=driver, model=model, budget=budget)

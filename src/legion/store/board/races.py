@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import insert, select, update
 
 from legion.domain.events import EventKind
-from legion.domain.scheduling.races import FinishedLane, LaneStanding, is_open, standing
+from legion.domain.scheduling.races import COMBINES, FinishedLane, LaneStanding, is_open, standing
 from legion.domain.tickets.ticket import Ticket
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
@@ -41,14 +41,26 @@ _UNDECIDED = FixedQuery(
 )
 
 
-def create(tx: Transaction, project: int, lanes: Sequence[tuple[int, str]]) -> int:
+def create(tx: Transaction, project: int, lanes: Sequence[tuple[int, str]], *, combine: bool = False) -> int:
     """Ticket and label of each; the first is the origin. Returns the race's number."""
     race, origin = tx.next("race"), lanes[0][0]
     rows = [{"ticket": one, "race": race, "origin": origin, "label": label, "why": ""} for one, label in lanes]
     tx.execute(insert(schema.race_lanes), rows)
     data = {"race": race, "lanes": [one for one, _ in lanes], "labels": [label for _, label in lanes]}
+    data |= {"combine": True} if combine else {}
     tx.record(EventKind.RACE_STARTED, project=project, ticket=origin, data=data)
     return race
+
+
+def combined(lanes: Sequence[Lane]) -> int | None:
+    return next((lane.ticket for lane in lanes if lane.label == COMBINES), None)
+
+
+def join(tx: Transaction, lanes: Sequence[Lane], ticket: int) -> None:
+    """One lane more, which combines the others."""
+    first = lanes[0]
+    row = {"ticket": ticket, "race": first.race, "origin": first.origin, "label": COMBINES, "why": COMBINES}
+    tx.execute(insert(schema.race_lanes), [row])
 
 
 def undecided(tx: ReadTransaction) -> dict[int, list[Lane]]:
