@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,10 +21,10 @@ ONLY_MINE = "sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>/d; /text, milk)/d' parser.p
 BOTH = "sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>/d; s/self, text, [a-z]*)/self, text, milk, {})/' parser.py"
 
 
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Company]:
     files = {"parser.py": PARSER}
-    with company(tmp_path_factory.mktemp("resolver"), config=CONFIG, files=files, stand_in=True) as one:
+    with company(tmp_path, config=CONFIG, files=files, stand_in=True) as one:
         yield one
 
 
@@ -69,3 +70,14 @@ def test_after_two_failed_resolutions_a_fresh_conversation_with_both_sides_resol
     assert "the role resolver resolved" in here.told("ticket", str(mine))
     assert "Resolved-By: resolver" in here.project.hub_git("log", "-1", "--format=%B", page.landed or "")
     assert "milk, lemon" in (here.project.landed("parser.py") or "")
+
+
+def test_a_team_names_who_resolves_with_a_model_and_a_prompt_of_its_own(here: Company):
+    role = 'part = "resolve"\nprompt = "You are the judge."\nmodel = "opus"\n'
+    here.told("role", "new", "judge", "--from", "-", stdin=role)
+    here.told("team", "new", "court", "--from", "-", stdin='roles = ["engineer", "judge"]\n')
+    mine = played(here, gate(here, "first"), "lemon", BOTH.format("lemon"), team="court", model="haiku").ticket.id
+    page = here.project.until(mine, "done")
+    assert ["opus" in model for model, _ in asked(here, "lemon")] == [False, True]
+    assert page.runs[-1].detail.endswith("the role judge resolved, with fresh eyes")
+    assert "Resolved-By: judge" in here.project.hub_git("log", "-1", "--format=%B", page.landed or "")
