@@ -231,6 +231,22 @@ def test_proofs_that_run_before_a_start_outlive_the_daemon_and_end_with_the_tick
     assert (project.state(third), len(project.ticket(third).runs)) == ("done", 1)
 
 
+def test_an_agent_waits_for_its_proofs_no_longer_than_the_budget_of_kept_ones(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    project, gate, held = make("[checks.test]\nrun = 'true'\n[conflicts]\nkeep_proofs = 1\n"), gates(), gates()
+    project.repository.commit("parser", {"parser.py": PARSER})
+    prove = f"grep -q sugar parser.py || {{ {held.pause}; false; }}"
+    _, second = project.dispatch_all(
+        [new("milk", f"{gate.pause}; {BOTH}", text=TAX), new("sugar", parameter("sugar"), text=TAX, prove=[prove])]
+    )
+    gate.arrived()
+    gate.open()
+    page = project.until(second, "done")
+    assert len(page.runs) == 1
+    held.open(20)
+
+
 def test_a_person_may_start_it_alone(make: Callable[..., Project], gates: Callable[[], Gate]):
     project, gate = make("[checks.test]\nrun = 'true'\n[agents]\nparallel = 4\n"), gates()
     project.repository.commit("parser", {"parser.py": PARSER})

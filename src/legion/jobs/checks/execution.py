@@ -87,9 +87,12 @@ def _setup_reads(project: ProjectContext, base: str, commit: str, changed: Itera
     return not set(project.config.setup.key).isdisjoint(changed) or setup_would_read(project, base, commit)
 
 
-def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[WantedCheck, ...]:
+def proofs(ticket_id: int, commands_: Sequence[str], timeout: float = Check.timeout) -> tuple[WantedCheck, ...]:
     return tuple(
-        WantedCheck(check=Check(name=f"proof {number} of ticket {ticket_id}", command=command), ticket=ticket_id)
+        WantedCheck(
+            check=Check(name=f"proof {number} of ticket {ticket_id}", command=command, timeout=timeout),
+            ticket=ticket_id,
+        )
         for number, command in enumerate(commands_, 1)
     )
 

@@ -245,13 +245,13 @@ def sent_back_for_red(context: Board, ticket: Ticket, target: str, tree: str, te
 
 
 def already_there(
-    context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken
+    context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken, timeout: float = Check.timeout
 ) -> AlreadyThere | None:
     """The step of a ticket whose proofs say so. Raises Cancelled."""
     if not candidates.may_be_there(context, project, ticket):
         return None
     target = project.target
-    wanted = execution.proofs(ticket.id, ticket.spec.proofs)
+    wanted = execution.proofs(ticket.id, ticket.spec.proofs, timeout)
     if not execution.test_unless_cancelled(context, project, target, wanted, cancel).green:
         return None
 
@@ -279,11 +279,13 @@ def before_start(context: Context, project: ProjectContext, ticket: Ticket, canc
     one that brings its work, it waits until that one lands. Raises Cancelled.
     """
     behind, _ = context.live.tried.get(ticket.id) or (0, False)
+    # No agent waits long for proofs that bring nothing.
+    timeout = project.config.conflicts.keep_proofs or Check.timeout
     if not behind:
-        return already_there(context, project, ticket, cancel)
+        return already_there(context, project, ticket, cancel, timeout)
     with context.store.read() as tx:
         change = tickets.get(tx, behind).change
-    wanted = execution.proofs(ticket.id, ticket.spec.proofs)
+    wanted = execution.proofs(ticket.id, ticket.spec.proofs, timeout)
     if change is None or not candidates.proofs_may_tell(project, ticket):
         return None
     green = execution.test_unless_cancelled(context, project, change.commit, wanted, cancel).green
