@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 from legion.config.files.user import CurrentSettings
-from legion.demo.forge.server import StandIn
 from legion.domain.errors import LegionError
 from legion.domain.forge.connections import TicketPull
 from legion.domain.tickets.ticket import Change, Propose, Prove, Start, State, Ticket
@@ -28,6 +27,7 @@ from legion.store.board import forges, tickets
 from legion.system.paths import DataDir
 from legion.wire.forge import AddForge
 from legion.wire.projects import AddProject, Trust
+from tests.support.github_app import StandIn
 from tests.support.migrated import migrated_store
 from tests.support.repository import Repository
 from tests.support.settings import PLAIN_SETTINGS

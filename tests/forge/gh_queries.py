@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from legion.demo.forge.server import StandIn
 from legion.demo.forge.shapes import moment
 from legion.demo.forge.state import Hosted, HostedIssue
+from tests.support.github_app import StandIn
 
 Json = dict[str, Any]
 

@@ -9,9 +9,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from legion.demo.forge.server import StandIn, make_bare, serving
+from legion.demo.forge.server import make_bare, serving
 from legion.demo.forge.state import Hosted
 from tests.forge.gh_queries import answer
+from tests.support.github_app import StandIn
 
 OWNER, WRITER, READER, STRANGER, ROBOT = "acme", "wanda", "rita", "sam", "legion-bot"
 TOKENS = {"owner-token": OWNER, "robot-token": ROBOT, "reader-token": READER, "stranger-token": STRANGER}
@@ -22,8 +23,7 @@ GH = shutil.which("gh")
 def hosting(folder: Path, source: Path) -> Iterator[StandIn]:
     hosted = Hosted(OWNER, "shop", make_bare(source, folder / "shop.git"))
     hosted.rights |= {WRITER: "write", READER: "read", ROBOT: "write"}
-    with serving(hosted, TOKENS) as stand_in:
-        stand_in.graphql = answer
+    with serving(StandIn(hosted=hosted, tokens=dict(TOKENS), graphql=answer)) as stand_in:
         yield stand_in
 
 

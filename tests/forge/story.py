@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from legion.demo.forge.server import StandIn
 from legion.wire.forge import AddForge
 from legion.wire.projects import Where
 from tests.forge.hosting import hosting
+from tests.support.github_app import StandIn
 from tests.support.legion import Project, Squad
 from tests.support.looking import until_seen
 from tests.support.repository import CHECK, Repository

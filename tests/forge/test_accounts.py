@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from legion.demo.forge.routes import refused
-from legion.demo.forge.server import Fault, StandIn
 from legion.domain.forge.connections import TokenFrom
 from legion.domain.forge.issues import is_ours, marker
 from legion.domain.forge.pulls import CiResult, ci_result
@@ -23,6 +22,7 @@ from legion.wire.forge import MergePulls
 from tests.forge.desk import CONFIG, Desk
 from tests.forge.hosting import OWNER, ROBOT, WRITER, hosting
 from tests.support.attacks import Attacker, Door, attack
+from tests.support.github_app import Fault, StandIn
 from tests.support.repository import Repository
 
 

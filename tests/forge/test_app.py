@@ -12,7 +12,6 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from legion.demo.forge.server import StandIn
 from legion.forge import github
 from legion.forge.app_tokens import AppTokens
 from legion.forge.errors import ForgeRefused
@@ -22,7 +21,7 @@ from legion.wire.errors import BadInput
 from legion.wire.forge import AddForge
 from legion.wire.projects import Where
 from tests.forge.desk import Desk
-from tests.support.github_app import HostedApp
+from tests.support.github_app import HostedApp, StandIn
 
 GRANTED = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "statuses": "write"}
 

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import pytest
 
-from legion.demo.forge.server import StandIn
 from legion.demo.forge.state import HostedComment
 from legion.domain.tickets.ticket import Prove, State
 from legion.service.forge import issues, pulls
@@ -22,6 +21,7 @@ from legion.wire.forge import AssignIssues, MergePulls
 from tests.forge.desk import CONFIG, Desk
 from tests.forge.hosting import WRITER, hosting
 from tests.store.making import in_a_process
+from tests.support.github_app import StandIn
 from tests.support.repository import Repository
 from tests.support.sampling import sampled
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from legion.demo.forge.routes import GitHubAnswer, refused
-from legion.demo.forge.server import Fault, StandIn
 from legion.domain.forge.pulls import CiResult, PullState, ci_result
 from legion.forge.errors import (
     ForgeLimited,
@@ -19,6 +18,7 @@ from legion.forge.errors import (
 from legion.forge.github import GitHub
 from legion.forge.plain import PlainRemote
 from tests.forge.hosting import ROBOT, STRANGER, WRITER
+from tests.support.github_app import Fault, StandIn
 
 
 class Clock:

@@ -10,7 +10,6 @@ import pytest
 
 from legion.cli.plans.plan import of_issues
 from legion.demo.forge.routes import refused
-from legion.demo.forge.server import Fault, StandIn
 from legion.domain.forge.issues import marker
 from legion.domain.forge.pulls import PullStage
 from legion.domain.questions import QuestionKind
@@ -24,6 +23,7 @@ from legion.wire.projects import Where
 from tests.forge.desk import CONFIG, Desk
 from tests.forge.hosting import OWNER, READER, ROBOT, STRANGER, WRITER, hosting
 from tests.forge.test_branch import LARGE
+from tests.support.github_app import Fault, StandIn
 from tests.support.repository import Repository
 
 

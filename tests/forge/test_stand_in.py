@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from legion.demo.forge.routes import GitHubAnswer, refused
-from legion.demo.forge.server import Fault, StandIn
 from tests.forge.hosting import GH, OWNER, gh
+from tests.support.github_app import Fault, StandIn
 
 RECORDED = json.loads((Path(__file__).parent / "data/shapes.json").read_text())
 KINDS = {type(None): "null", bool: "boolean", int: "number", str: "string"}

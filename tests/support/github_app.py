@@ -1,4 +1,4 @@
-"""A GitHub App of the stand-in: it sells tokens of its installation."""
+"""The stand-in of GitHub with a GitHub App that sells tokens, faults on purpose, and lists that lag behind."""
 
 from __future__ import annotations
 
@@ -11,15 +11,84 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from legion.demo.forge import server
 from legion.demo.forge.routes import GitHubAnswer, GitHubRequest, refused
 
 CALLER = "app/"
 """The start of the caller's name where a request carries the app's JWT."""
+
+
+@dataclass(kw_only=True)
+class Fault:
+    """An answer that the next requests get instead of theirs."""
+
+    answer: GitHubAnswer
+    times: int = 1
+    match: str = ""
+    """Only requests whose `METHOD /path` holds this text."""
+    after: bool = False
+    """The request is carried out first, as when an answer is lost on its way."""
+
+
+@dataclass(kw_only=True)
+class StandIn(server.StandIn):
+    faults: list[Fault] = field(default_factory=list)
+    stale: dict[str, int] = field(default_factory=dict)
+    """By start of a path: how many more reads still get the answer from before the last write."""
+    app: HostedApp | None = None
+    graphql: Callable[[dict[str, Any], StandIn], Any] | None = None
+    """Answers queries of other programs; mutations of Legion are answered without it."""
+    _old: dict[str, GitHubAnswer] = field(default_factory=dict)
+
+    def caller_of(self, token: str) -> str:
+        return super().caller_of(token) or (self.app.caller_of(token) if self.app is not None else "")
+
+    def answer(self, request: GitHubRequest) -> GitHubAnswer:
+        fault = self._fault(request)
+        if fault is not None and not fault.after:
+            return fault.answer
+        found = self._own(request) or super().answer(request)
+        if request.method == "GET" and found.status == 200:
+            found = self._consistent(request, found)
+        return fault.answer if fault is not None else found
+
+    def _own(self, request: GitHubRequest) -> GitHubAnswer | None:
+        """What only the app or another program is answered."""
+        if not request.caller:
+            return None
+        if self.app is not None and request.caller.startswith(CALLER):
+            return self.app.answer(request)
+        if request.path == "/user" and request.caller.endswith("[bot]"):
+            return refused(403, "Resource not accessible by integration")
+        ours = "pull" in (request.body.get("variables") or {})
+        if request.path == "/graphql" and self.graphql is not None and not ours:
+            return GitHubAnswer(body=self.graphql(request.body, self))
+        return None
+
+    def _fault(self, request: GitHubRequest) -> Fault | None:
+        for fault in self.faults:
+            if fault.times > 0 and fault.match in f"{request.method} {request.path}":
+                fault.times -= 1
+                return fault
+        return None
+
+    def _consistent(self, request: GitHubRequest, found: GitHubAnswer) -> GitHubAnswer:
+        """GitHub's lists may lag behind its writes; `stale` says which do here, and how often."""
+        key = f"{request.path}?{urlencode(sorted(request.query.items()))}"
+        for start, left in self.stale.items():
+            if left > 0 and request.path.startswith(start) and key in self._old:
+                self.stale[start] = left - 1
+                return self._old[key]
+        self._old[key] = found
+        return found
+
+
 _LONGEST = 600
 _LASTS = 3600.0
 _SKEW = 60

@@ -9,12 +9,13 @@ import pytest
 from playwright.sync_api import expect
 
 from legion.domain.questions import QuestionKind
+from legion.domain.tickets.ticket import State
 from legion.wire.mail import AnswerQuestion
 from tests.api.serving import Served
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.sampling import sampled
 from tests.web.conftest import Visitor
-from tests.web.contents import at_gate
+from tests.web.contents import at_gate, fill
 from tests.web.typing import Requests, click, focused
 
 OPENERS = ("Send back", "Comment on line 1", "Send back, of its question")
@@ -105,6 +106,32 @@ def test_a_key_asks_by_name_and_only_a_later_yes_confirms(visitor: Visitor, serv
     page.keyboard.press("y")
     expect(page.locator(".toast")).to_be_visible()
     assert [one.split()[0] for one in requests.changes] == ["/v1/tickets/20/land"]
+
+
+def test_a_failure_and_a_plan_are_decided_in_the_inbox_with_two_keys_and_the_reason_is_text(
+    visitor: Visitor, served: Served
+):
+    fill(served, "Log in")
+    served.board.put(21, "Parse dates", "failed", reason="gave up")
+    page = visitor.enter()
+    requests = Requests(page)
+    visitor.open("inbox")
+    failed = page.locator(".question", has_text="Parse dates")
+    click(page, failed.locator("header .flag").first)
+    page.keyboard.press("y")
+    asked = page.locator("dialog[data-ready]")
+    expect(asked).to_contain_text("Try it again?")
+    expect(asked).to_contain_text("#21 Parse dates")
+    assert requests.changes == []
+    page.keyboard.press("y")
+    expect(failed).to_have_count(0)
+    assert served.board.tickets[21].state is not State.FAILED
+    plan = page.locator(".question", has_text="tickets to approve")
+    click(page, plan.locator("header .flag").first)
+    page.keyboard.press("y")
+    expect(asked).to_contain_text("Its tickets are dispatched at once.")
+    page.keyboard.press("n")
+    expect(page.locator("dialog[open]")).to_have_count(0)
 
 
 @attack(Attacker.AGENT, Door.NAMES)

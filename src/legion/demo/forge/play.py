@@ -70,7 +70,7 @@ def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
     hosted = Hosted(_OWNER, "invoices", make_bare(stage.repository, stage.folder / "forge.git"))
     hosted.rights |= {_REVIEWER: "write", _ROBOT: "write"}
     with (
-        serving(hosted, {_TOKEN: _ROBOT}) as forge,
+        serving(StandIn(hosted=hosted, tokens={_TOKEN: _ROBOT})) as forge,
         running_scratch(stage.scratch, _SCRIPTS, repository=stage.repository) as running,
     ):
         summary = _ForgeDemo(stage, running, forge, printer).run()

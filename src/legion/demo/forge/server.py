@@ -10,12 +10,12 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from legion.demo.forge.routes import GitHubAnswer, GitHubRequest, GitHubRoutes, refused
@@ -28,18 +28,6 @@ _LIMIT = 5000
 
 
 @dataclass(kw_only=True)
-class Fault:
-    """An answer that the next requests get instead of theirs."""
-
-    answer: GitHubAnswer
-    times: int = 1
-    match: str = ""
-    """Only requests whose `METHOD /path` holds this text."""
-    after: bool = False
-    """The request is carried out first, as when an answer is lost on its way."""
-
-
-@dataclass(kw_only=True)
 class ReceivedRequest:
     """One request as it arrived."""
 
@@ -47,14 +35,6 @@ class ReceivedRequest:
     path: str
     status: int
     caller: str
-
-
-class StandInApp(Protocol):
-    """A GitHub App that sells tokens of its installation."""
-
-    def caller_of(self, token: str) -> str: ...
-
-    def answer(self, request: GitHubRequest) -> GitHubAnswer: ...
 
 
 @dataclass(kw_only=True)
@@ -65,15 +45,8 @@ class StandIn:
     tokens: dict[str, str]
     port: int = 0
     requests: list[ReceivedRequest] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
-    stale: dict[str, int] = field(default_factory=dict)
-    """By start of a path: how many more reads still get the answer from before the last write."""
-    app: StandInApp | None = None
-    graphql: Callable[[dict[str, Any], StandIn], Any] | None = None
-    """Answers queries of other programs; mutations of Legion are answered without it."""
     used: int = 0
     """Requests that counted against the hourly limit; those answered with 304 do not."""
-    _old: dict[str, GitHubAnswer] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -89,49 +62,20 @@ class StandIn:
 
     def caller_of(self, token: str) -> str:
         """The login that a token belongs to; empty for an unknown one."""
-        return self.tokens.get(token, "") or (self.app.caller_of(token) if self.app is not None else "")
+        return self.tokens.get(token, "")
 
     def answer(self, request: GitHubRequest) -> GitHubAnswer:
-        shapes = GitHubShapes(self.hosted, self.api, self.url)
-        fault = self._fault(request)
-        if fault is not None and not fault.after:
-            return fault.answer
         if not request.caller and request.path != "/meta":
             return refused(401, "Bad credentials")
-        if self.app is not None and request.caller.startswith("app/"):
-            return self.app.answer(request)
-        if request.path == "/user" and request.caller.endswith("[bot]"):
-            return refused(403, "Resource not accessible by integration")
-        ours = "pull" in (request.body.get("variables") or {})
-        if request.path == "/graphql" and self.graphql is not None and not ours:
-            return GitHubAnswer(body=self.graphql(request.body, self))
-        found = GitHubRoutes(shapes).answer(request)
-        if request.method == "GET" and found.status == 200:
-            found = self._consistent(request, found)
-        return fault.answer if fault is not None else found
+        return GitHubRoutes(GitHubShapes(self.hosted, self.api, self.url)).answer(request)
 
-    def _fault(self, request: GitHubRequest) -> Fault | None:
-        for fault in self.faults:
-            if fault.times > 0 and fault.match in f"{request.method} {request.path}":
-                fault.times -= 1
-                return fault
-        return None
 
-    def _consistent(self, request: GitHubRequest, found: GitHubAnswer) -> GitHubAnswer:
-        """GitHub's lists may lag behind its writes; `stale` says which do here, and how often."""
-        key = f"{request.path}?{urlencode(sorted(request.query.items()))}"
-        for start, left in self.stale.items():
-            if left > 0 and request.path.startswith(start) and key in self._old:
-                self.stale[start] = left - 1
-                return self._old[key]
-        self._old[key] = found
-        return found
+_Served = TypeVar("_Served", bound=StandIn)
 
 
 @contextmanager
-def serving(hosted: Hosted, tokens: Mapping[str, str], *, port: int = 0) -> Iterator[StandIn]:
+def serving(stand_in: _Served, *, port: int = 0) -> Iterator[_Served]:
     """Serve until the block ends."""
-    stand_in = StandIn(hosted=hosted, tokens=dict(tokens))
 
     class Handler(_Handler):
         forge = stand_in
