@@ -32,7 +32,7 @@ class BranchOffer:
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """As (value, text); what changes least comes last, as Esc does the same."""
+        """As (value, text). It opens by itself, so the first, which a stray Enter chooses, changes nothing."""
         follow = (
             (SWITCH, f"Switch to session {self.other}, which lands on {self.checkout}.")
             if self.other
@@ -40,7 +40,7 @@ class BranchOffer:
         )
         bind = (BIND, f"Bind session {self.session} to {self.checkout}: its work lands there from now on.")
         leave = (LEAVE, f"Continue with {self.branch}.")
-        return [follow, leave] if self.other else [follow, bind, leave]
+        return [leave, follow] if self.other else [leave, follow, bind]
 
     def request(self, choice: str, cwd: str) -> Callable[[Legion], str] | None:
         """None where nothing changes."""
