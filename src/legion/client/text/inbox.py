@@ -68,7 +68,8 @@ def _waiting(inbox: Inbox, width: int, now: float, keys: Mapping[str, str]) -> l
 
 
 def _thing(one: WaitingLine, held: str, width: int, now: float, keys: Mapping[str, str]) -> Iterator[Row]:
-    key, (kind, name) = key_of(one), NAMES.get(one.kind, lambda one: (clean(one.kind), str(one.id)))(one)
+    key = key_of(one)
+    kind, name = NAMES[one.kind](one) if one.kind in NAMES else (clean(one.kind), str(one.id))
     age = f"  {duration(now - one.since)}" if one.kind != "collect" else ""
     title = (
         Cell(f"{name}  ", Colour.BOLD),
