@@ -146,7 +146,7 @@ class Measure:
 
 
 MEASURES = {
-    "source lines, the page's included": Measure(source_lines, 140_240, 125_000),
+    "source lines, the page's included": Measure(source_lines, 140_241, 125_000),
     "source files": Measure(files, 851, 780),
     "files with one importer, in their own folder": Measure(files_for_one_neighbour, 58, 60),
     "files in the largest folder": Measure(largest_folder, 27, 20),

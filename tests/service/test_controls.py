@@ -67,7 +67,7 @@ def test_an_edit_reaches_the_page_and_the_briefing(house: QuietSquad, project: P
         ({"title": " "}, "needs a title"),
         ({"priority": 2000}, "--priority must be a whole number from -1000 to 1000"),
         ({"files": ["/etc"]}, "--files has '/etc', which starts with a slash"),
-        ({"gate": "never"}, "--gate must be auto or person"),
+        ({"gate": "never"}, "--gate must be auto, person or risk"),
         ({"after": [999_999]}, "There is no ticket 999999"),
     ],
     ids=["nothing", "no-title", "priority", "files", "gate", "unknown"],

@@ -17,7 +17,9 @@ def live(hub: Hub, tree: Path) -> LiveTree:
 def confine(
     argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], readable: Sequence[Path], writable: Sequence[Path]
 ) -> tuple[Sequence[str], Mapping[str, str]]:
-    around = [one for one in (*readable, *writable) if one != cwd and cwd.is_relative_to(one)]
+    # A tree that Legion made itself for one try stands in a folder of its own, which goes with it.
+    shown = [one for one in (*readable, *writable) if one.parent.name != "incoming"]
+    around = [one for one in shown if one != cwd and cwd.is_relative_to(one)]
     assert not around, "git is shown the tree, and nothing that is around it"
     box = Sandbox(home=Path.home(), readable=tuple(readable), writable=tuple(writable), small=True)
     try:

@@ -111,8 +111,7 @@ def test_nothing_asks_by_itself_while_a_person_writes_to_the_leader(board: Board
             if typing:
                 ui.app.screen.query_one("#say").add_class("-shown")
                 ui.app.screen.query_one("#say").focus()
-                await ui.pilot.pause()
-            assert ui.app._is_free is not typing
+            await ui.until(lambda: ui.app._is_free is not typing)
 
     drive(work)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.questions import QuestionKind
 from legion.domain.tickets.ticket import State
 from tests.support.board import Board
 from tests.tui.driving import drive, opened
@@ -71,6 +72,24 @@ def test_a_plan_and_a_failure_are_decided_in_the_inbox_by_two_keys_each(board: B
             await ui.shows("#5  failed, Late one")
 
     drive(again)
+
+
+def test_a_change_is_sent_back_with_words_whose_letters_are_keys(board: Board):
+    board.put(4, "Rate limits", "parked")
+    board.ask(9, ticket=4, kind=QuestionKind.GATE, words="Shall it land?", choices=("land", "back", "stop"))
+
+    async def work() -> None:
+        async with opened(board, "inbox", size=(120, 30)) as ui:
+            await ui.shows("y land, n back")
+            await ui.press("n")
+            await ui.shows("`back` to question 9 of ticket 4 of shop, Rate limits")
+            await ui.press(*"land y n 1 s")
+            assert board.question(9).settled_at is None
+            await ui.press("enter")
+            await ui.until(lambda: board.question(9).settled_at)
+            assert (board.question(9).choice, board.question(9).why) == ("back", "land y n 1 s")
+
+    drive(work)
 
 
 def test_all_or_some_tickets_are_approved_after_one_question(board: Board):

@@ -83,8 +83,8 @@ def _facts(project: ProjectContext, change: Change, because: Sequence[Receipt]) 
     files = project.hub.changed_files(change.base, change.commit)
     added, gone = (sum(getattr(one, name) or 0 for one in files) for name in ("additions", "deletions"))
     known = {"change": f"{count(len(files), 'file')}, +{added} -{gone}"}
-    if because:
-        known["checks"] = "; ".join(f"{one.name} {one.verdict.value} in {one.duration:.1f} s" for one in because)
+    ran = [f"{one.name} {one.verdict.value} in {one.duration:.1f} s" for one in because]
+    known["checks"] = "; ".join(ran) or "none: it lands unchecked"
     return known
 
 
@@ -122,7 +122,7 @@ def _ask(
         kind=QuestionKind.GATE,
         project=ticket.project,
         ticket=ticket.id,
-        words=f"Shall it land? It passed its checks on the target.{said}",
+        words=f"Shall it land?{said}",
         facts=known,
         deadline=tx.now + _PATIENCE,
         silent=silent,

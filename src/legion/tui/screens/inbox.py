@@ -109,7 +109,9 @@ class InboxPlace(Place):
     def _answer_with_key(self, *, yes: bool) -> None:
         question, thing = self.question, self.thing
         choice = inbox.choice_for(question, yes=yes) if question is not None else ""
-        if question is not None and choice:
+        if question is not None and choice in _WITH_A_REASON:
+            self._in_words(question, choice)
+        elif question is not None and choice:
             self._confirm(question, choice)
         elif question is None and thing is not None:
             self._decide(thing, thing.offers[0 if yes else 1])
@@ -169,7 +171,8 @@ class InboxPlace(Place):
 
     def _in_words(self, question: QuestionLine, choice: str) -> None:
         draft = f"answer.{question.id}"
-        title = f"Answer to question {question.id}" if not choice else f"{choice}: what instead? May be empty"
+        about = f"question {question.id} of {asker(question)}"
+        title = f"`{clean(choice)}` to {about}: what instead? May be empty" if choice else f"Answer to {about}"
 
         def given(text: str | None) -> None:
             if text is not None:
