@@ -32,6 +32,7 @@ SIGNS = [
     ({"paths": ("db/migrations/1.py",)}, "it changes the database (db/migrations/1.py)"),
     ({"paths": ("a/Schema.SQL",)}, "it changes the database (a/Schema.SQL)"),
     ({"paths": ("web/package.json",)}, "it may change dependencies (web/package.json)"),
+    ({"unread": ("a.bin",)}, "git shows no lines of it (a.bin)"),
     ({"attempts": 2}, ""),
     ({"attempts": 3}, "it took 3 attempts"),
     ({"unproven": 1}, "one criterion has no proof"),
@@ -52,6 +53,7 @@ LEVELS = [
     *(({sign: value}, RiskLevel.HIGH) for sign, value in (("protected", ("x",)), ("weakened", ("x",)), ("lines", 401))),
     *(({"paths": (path,)}, RiskLevel.HIGH) for path in ("core/x.py", "app/migrations/2.py", "x.sql")),
     *(({"paths": (path,)}, RiskLevel.MIDDLE) for path in ("pyproject.toml", "web/package.json")),
+    ({"unread": ("a.bin",), "lines": 0}, RiskLevel.MIDDLE),
     *(({sign: 3}, RiskLevel.MIDDLE) for sign in ("unproven", "attempts")),
     ({"protected": ("x",), "attempts": 5}, RiskLevel.HIGH),
 ]

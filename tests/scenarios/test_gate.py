@@ -78,6 +78,10 @@ def test_a_gate_for_risk_lets_a_small_change_pass_and_says_so_and_holds_the_othe
     assert settled[0].data["why"] == "low: no rule speaks against it"
     large = project.dispatch("write many", "seq 60 > many.txt")
     named = project.dispatch("change the schema", "echo 'create table a (b);' > a.sql")
+    binary = project.dispatch("draw", "head -c 9000 /dev/zero > a.bin")
+    waiting_at_gate(project, binary)
+    assert project.ticket(binary).questions[0].facts["risk"] == "middle: git shows no lines of it (a.bin)"
+    client.land(binary)
     after = project.dispatch("write z", "echo z > z.txt", after=[named])
     for ticket, risk in ((large, "middle: it changes 60 lines"), (named, "high: it changes the database (a.sql)")):
         waiting_at_gate(project, ticket)

@@ -295,6 +295,7 @@ def test_everything_that_waits_is_one_list_in_the_order_of_the_answer_with_what_
         "Question 3  permission, ticket 2 of shop, HTTP  1m 00s left",
         "Collect  landed, main of shop",
     ]
+    assert "  | E  assert 1 == 2" in shown
     assert {"  tried: 3 attempts", "  YES tries it again, NO removes it", "  YES brings them"} <= {*shown}
     commands = texts(inbox.waiting_rows(found, 100))
     assert "  legion retry 7   or   legion drop 7" in commands

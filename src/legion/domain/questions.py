@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from legion.domain.errors import BadInput
 
@@ -219,16 +220,20 @@ class OpenTickets:
     projects: Mapping[int, int]
     after: Mapping[int, Sequence[int]]
 
-    def held_up_by(self, ticket: int) -> int:
-        """How many come after a ticket, directly or over others."""
-        followers: dict[int, list[int]] = {}
+    @cached_property
+    def _followers(self) -> Mapping[int, set[int]]:
+        found: dict[int, set[int]] = {}
         for one, before in self.after.items():
             for other in before:
-                followers.setdefault(other, []).append(one)
+                found.setdefault(other, set()).add(one)
+        return found
+
+    def held_up_by(self, ticket: int) -> int:
+        """How many come after a ticket, directly or over others."""
         found: set[int] = set()
         todo = [ticket]
         while todo:
-            new = set(followers.get(todo.pop(), ())) - found
+            new = self._followers.get(todo.pop(), set()) - found
             found |= new
             todo += new
         return len(found)

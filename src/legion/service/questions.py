@@ -84,19 +84,26 @@ class _Inbox:
         self._ahead = {one.id: ahead(context, one) for one in self._projects.values()}
 
     def page(self) -> Inbox:
-        live = tickets.live(self._tx)
+        live, now = tickets.live(self._tx), self._context.clock()
         open_ones = OpenTickets(
             projects={one.id: one.project for one in live}, after={one.id: one.spec.after for one in live}
         )
         found = [
             *map(_of_question, self._asked.values()),
             *map(_of_plan, self._plans.values()),
-            *map(_of_failed, self._failed.values()),
-            *(_of_commits(id, self._context.clock()) for id, many in self._ahead.items() if many),
+            *(
+                Waiting(kind=WaitingKind.FAILED, id=id, project=one.project, ticket=id, since=one.moved_at)
+                for id, one in self._failed.items()
+            ),
+            *(
+                Waiting(kind=WaitingKind.COLLECT, id=id, project=id, since=now)
+                for id, many in self._ahead.items()
+                if many
+            ),
         ]
         shown = question_lines(self._tx, self._asked.values())
         titles = {one.id: one.title for one in shown}
-        ordered = in_order(found, open_ones, self._context.clock())
+        ordered = in_order(found, open_ones, now)
         return Inbox(questions=shown, waiting=[self._line(one, many, titles) for one, many in ordered])
 
     def _line(self, one: Waiting, holds_up: int, titles: dict[int, str]) -> WaitingLine:
@@ -174,14 +181,6 @@ def _of_question(one: Question) -> Waiting:
 def _of_plan(one: GoalPlan) -> Waiting:
     brings = len(one.draft.tickets) if one.draft else 1
     return Waiting(kind=WaitingKind.PLAN, id=one.id, project=one.project, brings=brings, since=one.moved_at)
-
-
-def _of_failed(one: Ticket) -> Waiting:
-    return Waiting(kind=WaitingKind.FAILED, id=one.id, project=one.project, ticket=one.id, since=one.moved_at)
-
-
-def _of_commits(project: int, now: float) -> Waiting:
-    return Waiting(kind=WaitingKind.COLLECT, id=project, project=project, since=now)
 
 
 def question_lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from legion.client.text import plans
 from legion.client.text.questions import question_rows
@@ -14,11 +14,6 @@ from legion.wire.mail import Inbox, QuestionLine, WaitingLine
 
 _SETTLED_SHOWN = 5
 _TITLE = 200
-NAMES: dict[str, Callable[[WaitingLine], tuple[str, str]]] = {
-    "plan": lambda one: ("plan", f"P{one.id}"),
-    "failed": lambda one: ("failed", f"#{one.id}"),
-    "collect": lambda one: ("landed", "Collect"),
-}
 ACTS = {
     "approve_plan": ("approves it", "legion approve P{id}"),
     "reject_plan": ("sends it back", "legion plan reject P{id} 'what should be different'"),
@@ -69,7 +64,8 @@ def _waiting(inbox: Inbox, width: int, now: float, keys: Mapping[str, str]) -> l
 
 def _thing(one: WaitingLine, held: str, width: int, now: float, keys: Mapping[str, str]) -> Iterator[Row]:
     key = key_of(one)
-    kind, name = NAMES[one.kind](one) if one.kind in NAMES else (clean(one.kind), str(one.id))
+    name = {"plan": f"P{one.id}", "failed": f"#{one.id}"}.get(one.kind, "Collect")
+    kind = {"collect": "landed"}.get(one.kind, clean(one.kind))
     age = f"  {duration(now - one.since)}" if one.kind != "collect" else ""
     title = (
         Cell(f"{name}  ", Colour.BOLD),
@@ -81,7 +77,8 @@ def _thing(one: WaitingLine, held: str, width: int, now: float, keys: Mapping[st
     yield from flow(title, width, key=key, indent=2)
     yield from paragraph(clean(one.words), width, indent=2, key=key)
     for fact, text in one.facts.items():
-        shown = text if fact == "output" else clean(text)
+        # What a program printed: its lines cannot pass for ours.
+        shown = "".join(f"\n| {line}" for line in text.splitlines()) if fact == "output" else clean(text)
         yield from paragraph(f"{fact}: {shown}", width, indent=2, colour=Colour.DIM, key=key, most=12)
     verbs = [ACTS[offer] for offer in one.offers if offer in ACTS]
     by_key = [f"{keys[at]} {verb}" for at, (verb, _) in zip(("yes", "no"), verbs, strict=False) if at in keys]

@@ -37,6 +37,8 @@ class ChangeScope:
     """Criteria to which no command is bound."""
     attempts: int = 1
     """How many it took."""
+    unread: tuple[str, ...] = ()
+    """Binary and very large files: no lines of them are counted."""
 
 
 class RiskLevel(Enum):
@@ -80,6 +82,8 @@ def _slight(touch: ChangeScope) -> list[str]:
         )
     if here := [path for path in touch.paths if matches(path, DEPENDENCIES)]:
         found.append(f"it may change dependencies ({_some(here)})")
+    if touch.unread:
+        found.append(f"git shows no lines of it ({_some(touch.unread)})")
     if touch.attempts >= MANY_ATTEMPTS:
         found.append(f"it took {touch.attempts} attempts")
     return found

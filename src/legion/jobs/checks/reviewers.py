@@ -64,6 +64,7 @@ def change_scope(project: ProjectContext, ticket: Ticket, change: Change) -> Cha
         weakened=tuple(dict.fromkeys(one.path for one in approvals.find_weakenings(project, ticket, change))),
         unproven=unproven(ticket.spec.criteria, ticket.spec.bound),
         attempts=ticket.attempt - ticket.spared,
+        unread=tuple(file.path for file in files if file.additions is None),
     )
 
 

@@ -14,7 +14,6 @@ from legion.domain.landing.queue import gate_key, gate_of
 from legion.domain.questions import LAND, Question, QuestionKind, SettledBy
 from legion.domain.review.additions import warning
 from legion.domain.review.policy import RiskLevel, risk_level, risks
-from legion.domain.review.verdicts import ReviewRequest
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import Claim
 from legion.domain.text import count
@@ -63,9 +62,9 @@ def stop_for_person(context: Trees, ticket: Ticket, because: Sequence[Receipt]) 
         current = tickets.get(tx, ticket.id)
         if current.version != ticket.version:
             return
-        mine = [one for one in verdicts.of_ticket(tx, ticket.id) if one.commit == ticket.change.commit and one.verdict]
-        if mine:
-            known["reviews"] = "; ".join(map(_review, mine))
+        mine = [one for one in verdicts.of_ticket(tx, ticket.id) if one.commit == ticket.change.commit]
+        if read := [(one.reviewer, one.verdict) for one in mine if one.verdict]:
+            known["reviews"] = "; ".join(f"{by} {one.ruling.value}, {len(one.findings)} found" for by, one in read)
         if level is RiskLevel.LOW and not hidden and _mode(tx, project, current) is LandingGate.RISK:
             _release(tx, ticket, known["risk"], SettledBy.RULE)
             return
@@ -86,11 +85,6 @@ def _facts(project: ProjectContext, change: Change, because: Sequence[Receipt]) 
     ran = [f"{one.name} {one.verdict.value} in {one.duration:.1f} s" for one in because]
     known["checks"] = "; ".join(ran) or "none: it lands unchecked"
     return known
-
-
-def _review(one: ReviewRequest) -> str:
-    assert one.verdict is not None, "only given ones are shown"
-    return f"{one.reviewer} {one.verdict.ruling.value}, {count(len(one.verdict.findings), 'finding')}"
 
 
 def release(tx: Transaction, ticket: Ticket) -> None:
